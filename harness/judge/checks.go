@@ -1,0 +1,430 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"reckon.dev/reckon/harness/series"
+)
+
+// view resolves a window and a series, and says when too little was seen.
+func view(set *series.Set, name string, w series.Window) (*series.Series, series.Interval, *Finding, error) {
+	s, err := set.Get(name)
+	if err != nil {
+		return nil, series.Interval{}, nil, err
+	}
+	in, ok := set.Resolve(w)
+	if !ok {
+		f := inconclusive(0, "the script did not run from step %q to the end of step %q", w.From, w.To)
+		return s, in, &f, nil
+	}
+	if len(s.Points) == 0 {
+		f := inconclusive(0, "no sample of %s was recorded", name)
+		return s, in, &f, nil
+	}
+	return s, in, nil, nil
+}
+
+// hidden returns a finding when a gap in the watch could hide what the check
+// asks for. Gaps that lost no change matter only to questions of time.
+func hidden(set *series.Set, in series.Interval, timing bool, f Finding, names ...string) Finding {
+	for _, name := range names {
+		s, err := set.Get(name)
+		if err != nil {
+			continue
+		}
+		for _, g := range set.GapsOf(s.Resources, in) {
+			if g.Lossless && !timing {
+				continue
+			}
+			f.Status = Inconclusive
+			f.Why = fmt.Sprintf("the watch of %s was cut from %s to %s (%s), which could hide a change",
+				g.Resource, seconds(g.From), seconds(g.To), g.Reason)
+			return f
+		}
+	}
+	return f
+}
+
+// Sequence: the series takes exactly these values, in this order, nothing between.
+type Sequence struct {
+	Of     string
+	Want   []series.Value
+	Window series.Window
+}
+
+// Numbers makes values of numbers.
+func Numbers(ns ...int) []series.Value {
+	out := make([]series.Value, len(ns))
+	for i, n := range ns {
+		out[i] = series.Number(float64(n))
+	}
+	return out
+}
+
+func (c Sequence) Series() []string  { return []string{c.Of} }
+func (c Sequence) Predicted() string { return joinValues(c.Want) }
+
+func (c Sequence) Eval(set *series.Set) (Finding, error) {
+	s, in, early, err := view(set, c.Of, c.Window)
+	if err != nil || early != nil {
+		return deref(early), err
+	}
+	points := s.Changes(in)
+	if len(points) == 0 {
+		return inconclusive(0, "no sample of %s inside the window", c.Of), nil
+	}
+	got := make([]series.Value, len(points))
+	for i, p := range points {
+		got[i] = p.Value
+	}
+	f := Finding{Status: Held, Observed: joinValues(got), Samples: len(points)}
+	if slices.Equal(got, c.Want) {
+		return hidden(set, in, false, f, c.Of), nil
+	}
+	f.Status = Broken
+	i := firstDifference(got, c.Want)
+	if i < len(points) {
+		f = f.at(points[i])
+		f.Why = fmt.Sprintf("value %d is %s where %s was predicted", i+1, got[i], orNothing(c.Want, i))
+	} else {
+		f = f.at(points[len(points)-1])
+		f.Why = fmt.Sprintf("the sequence ends after %s; %s was predicted next", got[i-1], c.Want[i])
+	}
+	if isSubsequence(got, c.Want) { // what is missing may have happened inside a gap
+		return hidden(set, in, false, f, c.Of), nil
+	}
+	return f, nil
+}
+
+func firstDifference(a, b []series.Value) int {
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+func isSubsequence(part, whole []series.Value) bool {
+	i := 0
+	for _, v := range whole {
+		if i < len(part) && part[i] == v {
+			i++
+		}
+	}
+	return i == len(part)
+}
+
+func orNothing(vs []series.Value, i int) string {
+	if i < len(vs) {
+		return vs[i].String()
+	}
+	return "nothing more"
+}
+
+func joinValues(vs []series.Value) string {
+	if len(vs) == 0 {
+		return "(nothing)"
+	}
+	parts := make([]string, len(vs))
+	for i, v := range vs {
+		parts[i] = v.String()
+	}
+	return strings.Join(parts, " → ")
+}
+
+func deref(f *Finding) Finding {
+	if f == nil {
+		return Finding{}
+	}
+	return *f
+}
+
+// Extremum: the greatest value of a series while a condition on another one
+// holds, and the value of a third series when it was first reached.
+type Extremum struct {
+	Of     string
+	While  Cond
+	Want   float64
+	First  *FirstAt
+	Window series.Window
+}
+
+// FirstAt is the value of a companion series at the first instant of the extremum.
+type FirstAt struct {
+	Of   string
+	Want float64
+	Unit string
+}
+
+func (c Extremum) Series() []string {
+	names := []string{c.Of, c.While.Series}
+	if c.First != nil {
+		names = append(names, c.First.Of)
+	}
+	return names
+}
+
+func (c Extremum) Predicted() string {
+	if c.First == nil {
+		return fmt.Sprintf("%.6g", c.Want)
+	}
+	return fmt.Sprintf("%.6g, first at %.6g %s", c.Want, c.First.Want, c.First.Unit)
+}
+
+func (c Extremum) Eval(set *series.Set) (Finding, error) {
+	for _, name := range c.Series() {
+		if _, _, early, err := view(set, name, c.Window); err != nil || early != nil {
+			return deref(early), err
+		}
+	}
+	in, _ := set.Resolve(c.Window)
+	states, err := set.Join(in, c.Series()...)
+	if err != nil {
+		return Finding{}, err
+	}
+	var best *series.Joint
+	samples := 0
+	for i, st := range states {
+		if !c.While.Holds(st.Points[1].Value) {
+			continue
+		}
+		samples++
+		if best == nil || st.Points[0].Value.Num > best.Points[0].Value.Num {
+			best = &states[i]
+		}
+	}
+	if best == nil {
+		return inconclusive(0, "%s was never seen inside the window", c.While), nil
+	}
+	return hiddenUnlessExceeded(set, in, c, best, samples), nil
+}
+
+func hiddenUnlessExceeded(set *series.Set, in series.Interval, c Extremum, best *series.Joint, samples int) Finding {
+	value := best.Points[0].Value.Num
+	at := best.T
+	f := Finding{Status: Held, Observed: fmt.Sprintf("%.6g", value), Samples: samples, At: &at, Objects: distinctRefs(best.Points)}
+	if value != c.Want {
+		f.Status = Broken
+		f.Why = fmt.Sprintf("%s reached %.6g while %s", c.Of, value, c.While)
+	}
+	if c.First != nil {
+		companion := best.Points[2].Value.Num
+		f.Observed = fmt.Sprintf("%.6g, first at %.6g %s", value, companion, c.First.Unit)
+		if f.Status == Held && companion != c.First.Want {
+			f.Status = Broken
+			f.Why = fmt.Sprintf("%s was first reached at %.6g %s", c.Of, companion, c.First.Unit)
+		}
+	}
+	if value > c.Want { // seen is seen: no gap can undo it
+		return f
+	}
+	return hidden(set, in, false, f, c.Series()...)
+}
+
+func distinctRefs(points []series.Point) []string {
+	var out []string
+	for _, p := range points {
+		if p.Ref != "" && !slices.Contains(out, p.Ref) {
+			out = append(out, p.Ref)
+		}
+	}
+	return out
+}
+
+// Always: the condition holds at every point of the window.
+type Always struct {
+	Cond   Cond
+	Window series.Window
+}
+
+func (c Always) Series() []string  { return []string{c.Cond.Series} }
+func (c Always) Predicted() string { return fmt.Sprintf("always %s %s", c.Cond.Op, c.Cond.Value) }
+
+func (c Always) Eval(set *series.Set) (Finding, error) {
+	s, in, early, err := view(set, c.Cond.Series, c.Window)
+	if err != nil || early != nil {
+		return deref(early), err
+	}
+	points := s.Changes(in)
+	if len(points) == 0 {
+		return inconclusive(0, "no sample of %s inside the window", c.Cond.Series), nil
+	}
+	for _, p := range points {
+		if !c.Cond.Holds(p.Value) {
+			f := Finding{Status: Broken, Observed: p.Value.String(), Samples: len(points)}.at(p)
+			f.Why = fmt.Sprintf("%s became %s", c.Cond.Series, p.Value)
+			return f, nil
+		}
+	}
+	f := Finding{Status: Held, Observed: "always", Samples: len(points)}
+	return hidden(set, in, false, f, c.Cond.Series), nil
+}
+
+// Count: how many events of a log or event series fall into the window.
+// Witness is a series that must have points, so that silence proves something:
+// a controller whose log was never read logs no errors either.
+type Count struct {
+	Of       string
+	Min, Max int
+	Witness  string
+	Window   series.Window
+}
+
+func (c Count) Series() []string {
+	if c.Witness == "" {
+		return []string{c.Of}
+	}
+	return []string{c.Of, c.Witness}
+}
+
+func (c Count) Predicted() string {
+	if c.Min == c.Max {
+		return fmt.Sprint(c.Min)
+	}
+	return fmt.Sprintf("%d to %d", c.Min, c.Max)
+}
+
+func (c Count) Eval(set *series.Set) (Finding, error) {
+	s, err := set.Get(c.Of)
+	if err != nil {
+		return Finding{}, err
+	}
+	in, ok := set.Resolve(c.Window)
+	if !ok {
+		return inconclusive(0, "the script did not run from step %q to the end of step %q", c.Window.From, c.Window.To), nil
+	}
+	if c.Witness != "" {
+		if _, _, early, err := view(set, c.Witness, c.Window); err != nil || early != nil {
+			return deref(early), err
+		}
+	}
+	points := s.Changes(in)
+	f := Finding{Status: Held, Observed: fmt.Sprint(len(points)), Samples: len(points)}
+	if len(points) > c.Max {
+		f.Status = Broken
+		f.Why = fmt.Sprintf("%s was seen %d times", c.Of, len(points))
+		return f.at(points[c.Max]), nil
+	}
+	if len(points) < c.Min {
+		f.Status = Broken
+		f.Why = fmt.Sprintf("%s was seen %d times", c.Of, len(points))
+	}
+	return hidden(set, in, false, f, c.Of), nil
+}
+
+// Final: the value of a series at the end of the window.
+type Final struct {
+	Of     string
+	Want   series.Value
+	Window series.Window
+}
+
+func (c Final) Series() []string  { return []string{c.Of} }
+func (c Final) Predicted() string { return c.Want.String() }
+
+func (c Final) Eval(set *series.Set) (Finding, error) {
+	s, in, early, err := view(set, c.Of, c.Window)
+	if err != nil || early != nil {
+		return deref(early), err
+	}
+	last, ok := s.At(in.To)
+	if !ok {
+		return inconclusive(0, "no sample of %s before the end of the window", c.Of), nil
+	}
+	f := Finding{Status: Held, Observed: last.Value.String(), Samples: 1}.at(last)
+	if last.Value != c.Want {
+		f.Status = Broken
+		f.Why = fmt.Sprintf("%s ended as %s", c.Of, last.Value)
+	}
+	return f, nil
+}
+
+// Quiet: none of the series changes inside the window, which must last at
+// least For. Faults like to start after the drill "ended".
+type Quiet struct {
+	Of     []string
+	For    time.Duration
+	Window series.Window
+}
+
+func (c Quiet) Series() []string  { return c.Of }
+func (c Quiet) Predicted() string { return "no change for " + seconds(c.For) }
+
+func (c Quiet) Eval(set *series.Set) (Finding, error) {
+	samples := 0
+	for _, name := range c.Of {
+		s, in, early, err := view(set, name, c.Window)
+		if err != nil || early != nil {
+			return deref(early), err
+		}
+		if in.To-in.From < c.For {
+			return inconclusive(samples, "the quiet period lasted %s only", seconds(in.To-in.From)), nil
+		}
+		changes := s.Changes(in)
+		samples += len(changes)
+		if s.Kind == series.State && len(changes) > 0 {
+			changes = changes[1:]
+		}
+		if len(changes) > 0 {
+			p := changes[0]
+			f := Finding{Status: Broken, Observed: fmt.Sprintf("%s became %s", name, p.Value), Samples: samples}.at(p)
+			f.Why = fmt.Sprintf("%s changed %s after the end", name, seconds(p.T-in.From))
+			return f, nil
+		}
+	}
+	in, _ := set.Resolve(c.Window)
+	f := Finding{Status: Held, Observed: "no change for " + seconds(in.To-in.From), Samples: samples}
+	return hidden(set, in, true, f, c.Of...), nil
+}
+
+// Within: the time from the first instant that satisfies From to the first
+// one after it that satisfies To lies between Min and Max.
+type Within struct {
+	From, To Cond
+	Min, Max time.Duration
+	Window   series.Window
+}
+
+func (c Within) Series() []string { return []string{c.From.Series, c.To.Series} }
+func (c Within) Predicted() string {
+	return fmt.Sprintf("%s to %s", seconds(c.Min), seconds(c.Max))
+}
+
+func (c Within) Eval(set *series.Set) (Finding, error) {
+	from, in, early, err := view(set, c.From.Series, c.Window)
+	if err != nil || early != nil {
+		return deref(early), err
+	}
+	to, _, early, err := view(set, c.To.Series, c.Window)
+	if err != nil || early != nil {
+		return deref(early), err
+	}
+	a, ok := firstHolding(from, c.From, in)
+	if !ok {
+		return inconclusive(0, "%s was never seen inside the window", c.From), nil
+	}
+	b, ok := firstHolding(to, c.To, series.Interval{From: a.T, To: in.To})
+	if !ok {
+		f := Finding{Status: Broken, Observed: "never", Samples: 1, Why: fmt.Sprintf("%s was never seen after %s", c.To, c.From)}.at(a)
+		return hidden(set, in, true, f, c.Series()...), nil
+	}
+	took := b.T - a.T
+	f := Finding{Status: Held, Observed: seconds(took), Samples: 2}.at(b)
+	if took < c.Min || took > c.Max {
+		f.Status = Broken
+		f.Why = fmt.Sprintf("it took %s", seconds(took))
+	}
+	return hidden(set, series.Interval{From: a.T, To: b.T}, true, f, c.Series()...), nil
+}
+
+func firstHolding(s *series.Series, c Cond, in series.Interval) (series.Point, bool) {
+	for _, p := range s.Changes(in) {
+		if c.Holds(p.Value) {
+			return p, true
+		}
+	}
+	return series.Point{}, false
+}

@@ -1,0 +1,205 @@
+package judge
+
+import (
+	"fmt"
+	"time"
+
+	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/series"
+)
+
+// VerdictFormat names the schema of verdict.json.
+const VerdictFormat = "reckon/verdict/v1"
+
+// Outcome of a run. Nothing else exists, and none is silent.
+type Outcome string
+
+const (
+	Pass      Outcome = "pass"
+	Fail      Outcome = "fail"
+	Undecided Outcome = "inconclusive"
+	Invalid   Outcome = "invalid"
+)
+
+// Gate says what decides the outcome: "fail" or "report", for claims and guards.
+type Gate struct {
+	Claims string `json:"claims,omitempty"`
+	Guards string `json:"guards,omitempty"`
+}
+
+// Verdict is the judgement of one run. It holds no clock and no path, so
+// judging the same recording again gives the same bytes.
+type Verdict struct {
+	Format     string                `json:"format"`
+	RunID      string                `json:"runID"`
+	Drill      string                `json:"drill"`
+	Cell       string                `json:"cell"`
+	Repetition int                   `json:"repetition"`
+	Scenario   string                `json:"scenario"`
+	Outcome    Outcome               `json:"outcome"`
+	Reasons    []string              `json:"reasons,omitempty"`
+	Claims     []ClaimResult         `json:"claims"`
+	Guards     []GuardResult         `json:"guards"`
+	Gate       Gate                  `json:"gate"`
+	Model      string                `json:"model"`
+	Notes      []string              `json:"notes,omitempty"`
+	Components []recording.Component `json:"components"`
+	Cluster    recording.Cluster     `json:"cluster"`
+	// Facts is the number of facts in the recording, Lasted its length.
+	Facts     int64   `json:"facts"`
+	LastedSec float64 `json:"lastedSeconds"`
+}
+
+// ClaimResult is one claim with what was found.
+type ClaimResult struct {
+	ID        string   `json:"id"`
+	Sentence  string   `json:"sentence"`
+	Basis     []string `json:"basis"`
+	Predicted string   `json:"predicted"`
+	Observed  string   `json:"observed"`
+	Status    Status   `json:"status"`
+	Why       string   `json:"why,omitempty"`
+	AtSec     *float64 `json:"atSeconds,omitempty"`
+	Objects   []string `json:"objects,omitempty"`
+	Samples   int      `json:"samples"`
+}
+
+// GuardResult is one safety limit with the worst that was seen.
+type GuardResult struct {
+	ID       string   `json:"id"`
+	Sentence string   `json:"sentence"`
+	Basis    []string `json:"basis,omitempty"`
+	Limit    float64  `json:"limit"`
+	// Expected is the worst value that the model predicts, if it predicts one.
+	Expected *float64 `json:"expected,omitempty"`
+	Worst    *float64 `json:"worst,omitempty"`
+	// AboveSec is for how long the limit was passed, in seconds by receipt times.
+	AboveSec float64  `json:"aboveSeconds"`
+	Status   Status   `json:"status"`
+	Why      string   `json:"why,omitempty"`
+	AtSec    *float64 `json:"atSeconds,omitempty"`
+	Objects  []string `json:"objects,omitempty"`
+	Samples  int      `json:"samples"`
+}
+
+// Judge decides a run. Errors are programming errors (a claim on a series that
+// nothing defines); what the recording lacks ends in the verdict, not in an error.
+func Judge(h recording.Header, p Prediction, set *series.Set, gate Gate) (Verdict, error) {
+	v := Verdict{
+		Format: VerdictFormat, RunID: h.RunID, Drill: h.Drill, Cell: h.Cell, Repetition: h.Repetition,
+		Scenario: h.Scenario, Gate: gate, Model: p.Model, Notes: p.Notes, Components: h.Components,
+		Cluster: h.Cluster, Facts: set.Facts, LastedSec: round(set.End), Claims: []ClaimResult{}, Guards: []GuardResult{},
+	}
+	for _, c := range p.Claims {
+		f, err := c.Check.Eval(set)
+		if err != nil {
+			return Verdict{}, fmt.Errorf("claim %s: %w", c.ID, err)
+		}
+		v.Claims = append(v.Claims, ClaimResult{
+			ID: c.ID, Sentence: c.Sentence, Basis: c.Basis, Predicted: c.Check.Predicted(), Observed: f.Observed,
+			Status: f.Status, Why: f.Why, AtSec: roundPtr(f.At), Objects: f.Objects, Samples: f.Samples,
+		})
+	}
+	for _, g := range p.Guards {
+		r, err := g.eval(set)
+		if err != nil {
+			return Verdict{}, fmt.Errorf("guard %s: %w", g.ID, err)
+		}
+		v.Guards = append(v.Guards, r)
+	}
+	v.decide(set)
+	return v, nil
+}
+
+// decide: a fault of the environment outranks every finding, then what broke,
+// then what could not be told. No claim at all is inconclusive, never green.
+func (v *Verdict) decide(set *series.Set) {
+	for _, f := range set.Faults {
+		v.Reasons = append(v.Reasons, fmt.Sprintf("%s at %s: %s", f.What, seconds(f.At), f.Detail))
+	}
+	broken, unclear := v.count()
+	switch {
+	case len(set.Faults) > 0:
+		v.Outcome = Invalid
+	case len(broken) > 0:
+		v.Outcome, v.Reasons = Fail, broken
+	case len(v.Claims) == 0:
+		v.Outcome, v.Reasons = Undecided, []string{"the prediction makes no claim"}
+	case len(unclear) > 0:
+		v.Outcome, v.Reasons = Undecided, unclear
+	default:
+		v.Outcome = Pass
+	}
+}
+
+func (v *Verdict) count() (broken, unclear []string) {
+	note := func(kind, id string, s Status, why, gate string) {
+		text := fmt.Sprintf("%s %s: %s", kind, id, why)
+		if s == Broken && gate != "report" {
+			broken = append(broken, text)
+		}
+		if s == Inconclusive {
+			unclear = append(unclear, text)
+		}
+	}
+	for _, c := range v.Claims {
+		note("claim", c.ID, c.Status, c.Why, v.Gate.Claims)
+	}
+	for _, g := range v.Guards {
+		note("guard", g.ID, g.Status, g.Why, v.Gate.Guards)
+	}
+	return broken, unclear
+}
+
+func (g Guard) eval(set *series.Set) (GuardResult, error) {
+	r := GuardResult{ID: g.ID, Sentence: g.Sentence, Basis: g.Basis, Limit: g.Limit, Expected: g.Expected, Status: Held}
+	_, in, early, err := view(set, g.Series, g.Window)
+	if err != nil {
+		return r, err
+	}
+	if early != nil {
+		r.Status, r.Why = Inconclusive, early.Why
+		return r, nil
+	}
+	states, err := set.Join(in, g.Series)
+	if err != nil {
+		return r, err
+	}
+	var worst *series.Joint
+	var above time.Duration
+	for i, st := range states {
+		value := st.Points[0].Value.Num
+		if worst == nil || value > worst.Points[0].Value.Num {
+			worst = &states[i]
+		}
+		if value > g.Limit {
+			above += st.Until - st.T
+		}
+	}
+	if worst == nil {
+		r.Status, r.Why = Inconclusive, fmt.Sprintf("no sample of %s inside the window", g.Series)
+		return r, nil
+	}
+	value := worst.Points[0].Value.Num
+	r.Worst, r.AboveSec, r.Samples = &value, round(above), len(states)
+	r.AtSec, r.Objects = roundPtr(&worst.T), distinctRefs(worst.Points)
+	if value > g.Limit {
+		r.Status = Broken
+		r.Why = fmt.Sprintf("%s reached %.4g, the limit is %.4g", g.Series, value, g.Limit)
+		return r, nil
+	}
+	f := hidden(set, in, false, Finding{Status: Held}, g.Series)
+	r.Status, r.Why = f.Status, f.Why
+	return r, nil
+}
+
+// round gives seconds with milliseconds, which is finer than any watch.
+func round(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 }
+
+func roundPtr(d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	s := round(*d)
+	return &s
+}

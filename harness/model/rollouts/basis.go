@@ -1,0 +1,139 @@
+package rollouts
+
+import "fmt"
+
+// A Basis is where a rule was read.
+type Basis struct {
+	Source string // path in github.com/argoproj/argo-rollouts
+	Line   int
+	Tag    string
+	Note   string
+}
+
+// String is such as "rollout/trafficrouting.go:243 (v1.8.2)".
+func (b Basis) String() string {
+	if b.Source == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d (%s)", b.Source, b.Line, b.Tag)
+}
+
+// A Rule names one place in the controller, whatever its line at a tag.
+type Rule string
+
+// The rules. Those named branchX belong to Decision.Branch X.
+const (
+	RuleBranchA       Rule = "branchA"
+	RuleBranchB       Rule = "branchB"
+	RuleBranchC       Rule = "branchC"
+	RuleBranchD       Rule = "branchD"
+	RuleBranchE       Rule = "branchE"
+	RuleBranchF1      Rule = "branchF1"
+	RuleBranchF2      Rule = "branchF2"
+	RuleBranchF3      Rule = "branchF3"
+	RuleBranchN       Rule = "branchN"
+	RuleStableGuard   Rule = "stableGuard"
+	RuleEarlyZero     Rule = "earlyZeroWeight"
+	RuleSubsetGuard   Rule = "subsetGuard"
+	RuleFloor         Rule = "minPods"
+	RuleCounts        Rule = "counts"
+	RuleShare         Rule = "share"
+	RuleSetWeight     Rule = "currentSetWeight"
+	RuleAtDesired     Rule = "atDesired"
+	RuleWindow        Rule = "rollbackWindow"
+	RuleWindowSkips   Rule = "rollbackWindowSkipsSteps"
+	RuleWindowActive  Rule = "rollbackToActive"
+	RuleReset         Rule = "resetStatus"
+	RuleRemoveAbort   Rule = "removeAbort"
+	RulePromote       Rule = "shouldFullPromote"
+	RulePromoteCount  Rule = "promoteAvailable"
+	RulePromoteWindow Rule = "promoteWithinWindow"
+	RuleAbortDelay    Rule = "abortScaleDownDelay"
+	RuleScaleDown     Rule = "scaleDownDelay"
+	RuleServices      Rule = "serviceSelectors"
+	RuleThreshold     Rule = "replicaProgressThreshold"
+	RuleLadder        Rule = "abortLadder"
+)
+
+// tag is the release at which a group's lines were read.
+func (g Group) tag() string {
+	switch g {
+	case Group17:
+		return "v1.7.2"
+	case Group180:
+		return "v1.8.2"
+	case Group183:
+		return "v1.8.3"
+	case Group19:
+		return "v1.9.2"
+	}
+	return "v1.10.1"
+}
+
+// A place has one line for each group, oldest first; 0 where the rule does not exist.
+type place struct {
+	source string
+	lines  [5]int
+	note   string
+}
+
+const (
+	traffic = "rollout/trafficrouting.go"
+	canary  = "rollout/canary.go"
+	sizes   = "utils/replicaset/canary.go"
+	syncGo  = "rollout/sync.go"
+	istio   = "rollout/trafficrouting/istio/istio.go"
+	rsGo    = "rollout/replicaset.go"
+	svcGo   = "rollout/service.go"
+)
+
+var places = map[Rule]place{
+	RuleBranchA:       {traffic, [5]int{168, 187, 187, 192, 192}, "dynamicStableScale, back to stable before it is full"},
+	RuleBranchB:       {traffic, [5]int{175, 194, 194, 199, 199}, "fully promoted: weight 0"},
+	RuleBranchC:       {traffic, [5]int{180, 199, 199, 204, 204}, "aborted"},
+	RuleBranchD:       {traffic, [5]int{198, 217, 217, 222, 222}, "no available canary pod: weight 0"},
+	RuleBranchE:       {traffic, [5]int{201, 229, 229, 234, 234}, "promote --full keeps the recorded weight"},
+	RuleBranchF1:      {traffic, [5]int{219, 247, 247, 252, 252}, "canary not at its size: last setWeight before the index"},
+	RuleBranchF2:      {traffic, [5]int{231, 259, 259, 264, 264}, "canary at its size: weight of the step"},
+	RuleBranchF3:      {traffic, [5]int{234, 262, 262, 267, 267}, "canary at its size after the last step: full weight"},
+	RuleBranchN:       {traffic, [5]int{215, 243, 243, 248, 248}, "no steps: no branch matches, weight 0"},
+	RuleStableGuard:   {traffic, [5]int{0, 266, 266, 273, 273}, "stable lacks pods for the rest: routing untouched"},
+	RuleEarlyZero:     {traffic, [5]int{0, 0, 0, 298, 298}, "weight before subsets when the canary is empty"},
+	RuleSubsetGuard:   {istio, [5]int{317, 328, 332, 356, 356}, "UpdateHash without Services"},
+	RuleFloor:         {sizes, [5]int{327, 327, 327, 357, 357}, "max(count, minPodsPerReplicaSet) unless 0"},
+	RuleCounts:        {sizes, [5]int{341, 341, 341, 371, 377}, "replica counts with traffic routing"},
+	RuleShare:         {sizes, [5]int{388, 388, 388, 418, 424}, "ceil(weight*replicas/max)"},
+	RuleSetWeight:     {sizes, [5]int{484, 484, 484, 546, 552}, "setWeight at or before the index"},
+	RuleAtDesired:     {sizes, [5]int{31, 31, 31, 59, 59}, "canary available, stable created"},
+	RuleWindow:        {syncGo, [5]int{901, 903, 903, 905, 966}, "isRollbackWithinWindow"},
+	RuleWindowSkips:   {canary, [5]int{381, 390, 400, 379, 378}, "in the window: no pause, no abort, index to the end"},
+	RuleWindowActive:  {canary, [5]int{370, 379, 389, 368, 368}, "in the window and still up: index to the end at once"},
+	RuleReset:         {canary, [5]int{363, 372, 382, 361, 361}, "a changed template or step list resets the status"},
+	RuleRemoveAbort:   {canary, [5]int{383, 392, 402, 381, 380}, "in the window an abort is undone in the pass that saw it"},
+	RulePromote:       {syncGo, [5]int{935, 937, 937, 939, 1000}, "shouldFullPromote"},
+	RulePromoteCount:  {syncGo, [5]int{943, 945, 945, 951, 1012}, "available canary pods against spec.replicas"},
+	RulePromoteWindow: {syncGo, [5]int{949, 951, 951, 958, 1020}, "Rollback within window"},
+	RuleAbortDelay:    {rsGo, [5]int{163, 155, 155, 159, 201}, "the delay starts once stable is fully available"},
+	RuleScaleDown:     {rsGo, [5]int{290, 282, 282, 304, 346}, "scaleDownDelayHelper"},
+	RuleServices:      {svcGo, [5]int{322, 323, 323, 325, 325}, "a selector moves with one available pod"},
+	RuleThreshold:     {sizes, [5]int{0, 0, 0, 36, 36}, "ReplicaProgressThresholdMet"},
+	RuleLadder:        {traffic, [5]int{305, 337, 337, 360, 360}, "weight on abort"},
+}
+
+// Basis says where the group's rule is written. It is empty for an unknown rule; Line 0
+// is a rule that the group does not have.
+func (g Group) Basis(rule Rule) Basis {
+	p, ok := places[rule]
+	if !ok {
+		return Basis{}
+	}
+	for i, group := range Groups() {
+		if group == g {
+			return Basis{Source: p.source, Line: p.lines[i], Tag: g.tag(), Note: p.note}
+		}
+	}
+	return Basis{Source: p.source, Line: p.lines[4], Tag: Group110.tag(), Note: p.note}
+}
+
+// Basis is that of the rules' group.
+func (r Rules) Basis(rule Rule) Basis { return r.Group.Basis(rule) }

@@ -1,0 +1,181 @@
+// Package recording is the file format of a run: everything that was observed,
+// in order of receipt, on one monotonic clock. A recording holds enough to
+// judge the run again, years later, without a cluster.
+//
+// The file is zstd-compressed lines of JSON: one header, then facts, then one
+// trailer with the counts and a digest over every line before it, so that a
+// file that was cut or edited is known as such. The package is pure: it knows
+// io.Reader and io.Writer, and no cluster.
+package recording
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Format names the version of the file format. A reader refuses any other.
+const Format = "reckon/recording/v1"
+
+// Header is the first line of a recording: what was run, with what, where.
+type Header struct {
+	Format     string          `json:"format"`
+	RunID      string          `json:"runID"`
+	Seed       int64           `json:"seed"`
+	Drill      string          `json:"drill"`
+	Cell       string          `json:"cell"`
+	Repetition int             `json:"repetition"`
+	Scenario   string          `json:"scenario"`
+	Params     json.RawMessage `json:"params"`
+	// Guards are the drill's safety limits by name.
+	Guards     map[string]float64 `json:"guards,omitempty"`
+	Components []Component        `json:"components"`
+	Cluster    Cluster            `json:"cluster"`
+	// Base is the wall time at t = 0. Facts carry monotonic offsets from it.
+	Base   time.Time `json:"base"`
+	Reckon string    `json:"reckon"`
+}
+
+// Version returns the version of the named component, "" when it took no part.
+func (h Header) Version(component string) string {
+	for _, c := range h.Components {
+		if c.Name == component {
+			return c.Version
+		}
+	}
+	return ""
+}
+
+// Component is a real program that took part, by version and binary digest.
+type Component struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Source is how the binary was had: "module", "directory", ...
+	Source string `json:"source,omitempty"`
+	// Digests are "sha256:..." by binary name.
+	Digests map[string]string `json:"digests,omitempty"`
+}
+
+// Cluster says what the run ran on and how faithful that is.
+type Cluster struct {
+	Provider string            `json:"provider"`
+	Fidelity string            `json:"fidelity"`
+	Facts    map[string]string `json:"facts,omitempty"`
+}
+
+// Fact is one observation. Exactly one of the pointers is set.
+type Fact struct {
+	// T is the receipt time in nanoseconds since Header.Base, monotonic.
+	T      int64   `json:"t"`
+	Object *Object `json:"object,omitempty"`
+	Step   *Step   `json:"step,omitempty"`
+	Sample *Sample `json:"sample,omitempty"`
+	Call   *Call   `json:"call,omitempty"`
+	Log    *Log    `json:"log,omitempty"`
+	Gap    *Gap    `json:"gap,omitempty"`
+	Late   *Late   `json:"late,omitempty"`
+	Fault  *Fault  `json:"fault,omitempty"`
+}
+
+// At is the receipt time as an offset from the header's base time.
+func (f *Fact) At() time.Duration { return time.Duration(f.T) }
+
+// Change says what happened to an object.
+type Change string
+
+const (
+	// Listed: the object was there when the watch began, or on a re-list.
+	Listed   Change = "listed"
+	Added    Change = "added"
+	Modified Change = "modified"
+	Deleted  Change = "deleted"
+)
+
+// Object is one state of one API object as a watch delivered it.
+type Object struct {
+	Change Change `json:"change"`
+	// Resource is plural.group, "pods" for the core group: "replicasets.apps".
+	Resource  string `json:"resource"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// RV is metadata.resourceVersion: one etcd, so one order over all kinds.
+	RV uint64 `json:"rv"`
+	// Body is the object without managedFields (pods are trimmed further).
+	Body json.RawMessage `json:"body"`
+}
+
+// Step is the begin or end of one script step.
+type Step struct {
+	Name string `json:"name"`
+	// Phase is "begin" or "end".
+	Phase string `json:"phase"`
+	Error string `json:"error,omitempty"`
+}
+
+// Sample is a measured number: one value of one metric.
+type Sample struct {
+	Series string            `json:"series"`
+	Labels map[string]string `json:"labels,omitempty"`
+	Value  float64           `json:"value"`
+}
+
+// Call is a write of ours: what was asked of the API server, what it said, how
+// long it took (nanoseconds). T is the time of the answer.
+type Call struct {
+	Verb       string          `json:"verb"`
+	Resource   string          `json:"resource"`
+	Name       string          `json:"name"`
+	Body       json.RawMessage `json:"body,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	DurationNS int64           `json:"durationNS"`
+	// RV is the resourceVersion that the write produced, 0 if none.
+	RV uint64 `json:"rv,omitempty"`
+}
+
+// Log is one line that a component wrote.
+type Log struct {
+	Component string `json:"component"`
+	Line      string `json:"line"`
+}
+
+// Gap marks an interval in which the watch of a resource was not served.
+type Gap struct {
+	Resource string `json:"resource"`
+	// FromNS and ToNS bound the interval, in nanoseconds since the base.
+	FromNS int64 `json:"fromNS"`
+	ToNS   int64 `json:"toNS"`
+	// Lossless: the watch resumed at the version it had, so every change was
+	// delivered and only receipt times inside the interval are uncertain.
+	// Otherwise the resource was listed anew and states in between are lost.
+	Lossless bool   `json:"lossless"`
+	Reason   string `json:"reason"`
+}
+
+// Late marks a sampler tick that came later than its interval allows.
+type Late struct {
+	Sampler string `json:"sampler"`
+	ByNS    int64  `json:"byNS"`
+}
+
+// Fault makes a run invalid: the environment or the recorder failed.
+type Fault struct {
+	// What failed: "argo-rollouts", "kube-apiserver", "recorder", "script".
+	What   string `json:"what"`
+	Detail string `json:"detail"`
+}
+
+// Trailer is the last line. A recording without one was cut.
+type Trailer struct {
+	Facts int64 `json:"facts"`
+	// Bytes counts the uncompressed bytes before the trailer.
+	Bytes int64 `json:"bytes"`
+	// EndNS is the time of the last act of the recorder, ns since the base.
+	EndNS int64 `json:"endNS"`
+	// Digest is "sha256:" over all lines before the trailer, newlines included.
+	Digest string `json:"digest"`
+}
+
+type line struct {
+	Header  *Header  `json:"header,omitempty"`
+	Trailer *Trailer `json:"trailer,omitempty"`
+	Fact
+}

@@ -1,0 +1,56 @@
+// Package scenario says what a scenario is: parameters, a prediction and a
+// script. Scenarios themselves live in the repository's scenarios folder.
+package scenario
+
+import (
+	"context"
+	"time"
+
+	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/stage"
+)
+
+// Component names used over the whole project.
+const (
+	Kubernetes   = "kubernetes"
+	ArgoRollouts = "argo-rollouts"
+)
+
+// Scenario knows one situation: how to bring it about and what must follow.
+type Scenario interface {
+	Name() string
+	// Summary is one line.
+	Summary() string
+	// Needs are what a cluster must offer for the scenario to mean anything.
+	Needs() []cluster.Capability
+	// Components are the components under test, beside the cluster itself.
+	Components() []string
+	// Defaults returns a pointer to a fresh parameter struct with its defaults.
+	// Field tags: json (name), doc, and min, max or enum for the bounds.
+	Defaults() any
+	// Check refuses parameters that the components would refuse, or that leave
+	// the scenario without meaning, before anything starts. Versions are by component.
+	Check(params any, versions map[string]string) error
+	// Predict computes the answer key. It is pure and takes milliseconds.
+	Predict(in Input) (judge.Prediction, error)
+	// Script brings the situation about. An error means that the run is invalid;
+	// what the components do wrong is for the judge, not for the script.
+	Script(ctx context.Context, params any, st *stage.Stage) error
+	// Expected is how long the script takes when all goes as predicted.
+	Expected(params any) time.Duration
+}
+
+// Input is what a prediction depends on, all of it in the recording's header.
+type Input struct {
+	Params   any
+	Versions map[string]string
+	// Guards are the drill's limits by guard id; a scenario knows the ids it offers.
+	Guards map[string]float64
+}
+
+// GuardNames is implemented by scenarios that offer guards.
+type GuardNames interface {
+	// Guards lists the guard ids with a sentence each.
+	Guards() map[string]string
+}

@@ -1,0 +1,290 @@
+// Package series turns a recording into step functions of time: the canary
+// weight, the available pods of a ReplicaSet, the lines a controller logged.
+//
+// Points carry two orders. T is the receipt time, which durations come from;
+// RV is the resourceVersion, which orders the stored states over all kinds
+// because one etcd numbers them all. A question about two series at once ("the
+// weight while fewer than 20 pods are available") is answered in RV order: the
+// watches of two kinds race each other, the store does not.
+//
+// The package is pure: no client-go, no clock, no network.
+package series
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+)
+
+// ErrUnknown is returned for a series that no definition names. It is a
+// programming error, so a test of each scenario asks for every name it uses.
+var ErrUnknown = errors.New("unknown series")
+
+// Value is what a series holds at an instant: a number, or a text.
+type Value struct {
+	Num  float64
+	Text string
+}
+
+// Number and Text make values.
+func Number(v float64) Value { return Value{Num: v} }
+func Text(s string) Value    { return Value{Text: s} }
+
+// String prints a text as it is and a number without needless digits.
+func (v Value) String() string {
+	if v.Text != "" {
+		return v.Text
+	}
+	return fmt.Sprintf("%.6g", v.Num)
+}
+
+// Point is a change of a series: from T on, its value is Value.
+type Point struct {
+	T     time.Duration
+	RV    uint64 // 0 when the source has no resourceVersion
+	Value Value
+	// Ref is the object version that says so: "virtualservices/d@1234".
+	Ref string
+}
+
+// Kind says how points are to be read.
+type Kind int
+
+const (
+	// State series hold each value until the next point.
+	State Kind = iota
+	// Event series are instants; nothing holds between them.
+	Event
+)
+
+// Series is one named step function (or list of events).
+type Series struct {
+	Name string
+	Unit string
+	Doc  string
+	Kind Kind
+	// Resources are the API resources that the points come from; none for logs
+	// and samples. A series with resources has a place in the store's order.
+	Resources []string
+	Points    []Point
+}
+
+// Step is one step of the script, as recorded.
+type Step struct {
+	Name       string
+	Begin, End time.Duration
+	Ended      bool
+	Error      string
+}
+
+// Gap is an interval in which the watch of a resource was not served.
+type Gap struct {
+	Resource string
+	From, To time.Duration
+	Lossless bool
+	Reason   string
+}
+
+// Fault is what made the run invalid.
+type Fault struct {
+	At           time.Duration
+	What, Detail string
+}
+
+// Set is everything that was read from one recording.
+type Set struct {
+	byName map[string]*Series
+	names  []string
+	Steps  []Step
+	Gaps   []Gap
+	Faults []Fault
+	// Late counts sampler ticks that came too late, by sampler.
+	Late map[string]int
+	// End is when the recorder stopped.
+	End time.Duration
+	// Facts counts the facts of the recording.
+	Facts int64
+}
+
+// Get returns the named series, ErrUnknown when nothing defines it.
+func (s *Set) Get(name string) (*Series, error) {
+	if got, ok := s.byName[name]; ok {
+		return got, nil
+	}
+	return nil, fmt.Errorf("%w %q", ErrUnknown, name)
+}
+
+// Names lists the series in the order of their definitions.
+func (s *Set) Names() []string { return s.names }
+
+// Window bounds a question in time, by script steps: from the begin of step
+// From to the end of step To. Empty means the start or end of the recording.
+type Window struct {
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
+// Interval is a resolved window.
+type Interval struct{ From, To time.Duration }
+
+// Contains says whether t lies in the closed interval.
+func (i Interval) Contains(t time.Duration) bool { return i.From <= t && t <= i.To }
+
+// Resolve finds the window's instants. ok is false when a step was not reached.
+func (s *Set) Resolve(w Window) (Interval, bool) {
+	out, ok := Interval{To: s.End}, true
+	if w.From != "" {
+		step := s.Step(w.From)
+		if ok = step != nil; ok {
+			out.From = step.Begin
+		}
+	}
+	if w.To != "" {
+		step := s.Step(w.To)
+		if step == nil || !step.Ended {
+			return out, false
+		}
+		out.To = step.End
+	}
+	return out, ok
+}
+
+// Step returns the first step of that name, nil if the script did not reach it.
+func (s *Set) Step(name string) *Step {
+	for i := range s.Steps {
+		if s.Steps[i].Name == name {
+			return &s.Steps[i]
+		}
+	}
+	return nil
+}
+
+// GapsOf returns the gaps of the resources that overlap the interval.
+func (s *Set) GapsOf(resources []string, in Interval) []Gap {
+	var out []Gap
+	for _, g := range s.Gaps {
+		if slices.Contains(resources, g.Resource) && g.From <= in.To && in.From <= g.To {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// At returns the last point received up to t; ok is false before the first.
+func (s *Series) At(t time.Duration) (Point, bool) {
+	var last Point
+	found := false
+	for _, p := range s.Points {
+		if p.T <= t && (!found || p.RV >= last.RV) {
+			last, found = p, true
+		}
+	}
+	return last, found
+}
+
+// Changes returns the value at the begin of the interval and every change of
+// value inside it, equal neighbours merged. An event series yields its events.
+func (s *Series) Changes(in Interval) []Point {
+	var out []Point
+	if start, ok := s.At(in.From); ok && s.Kind == State {
+		start.T = in.From
+		out = append(out, start)
+	}
+	for _, p := range s.Points {
+		if p.T <= in.From && s.Kind == State || !in.Contains(p.T) {
+			continue
+		}
+		if s.Kind == State && len(out) > 0 && out[len(out)-1].Value == p.Value {
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// Joint is a state of several series at once, held from T to Until.
+type Joint struct {
+	T, Until time.Duration
+	RV       uint64
+	// Points holds the point in force of each series, in the order asked for.
+	Points []Point
+}
+
+// Join walks the given state series together, in store order where all of
+// them have one, and returns the joint states from the moment each series is
+// known. Receipt times are made monotonic by their running maximum, so that a
+// watch that lags cannot give a negative duration.
+func (s *Set) Join(in Interval, names ...string) ([]Joint, error) {
+	tracks := make([]*Series, len(names))
+	stored := true
+	for i, name := range names {
+		var err error
+		if tracks[i], err = s.Get(name); err != nil {
+			return nil, err
+		}
+		stored = stored && len(tracks[i].Resources) > 0
+	}
+	moves := merge(tracks, stored)
+	var out []Joint
+	now := make([]Point, len(names))
+	known := 0
+	seen := make([]bool, len(names))
+	var clock time.Duration
+	for _, m := range moves {
+		if m.point.T > in.To {
+			continue
+		}
+		clock = max(clock, m.point.T)
+		if !seen[m.track] {
+			seen[m.track] = true
+			known++
+		}
+		now[m.track] = m.point
+		if known == len(names) {
+			out = extend(out, Joint{T: clock, RV: m.point.RV, Points: append([]Point(nil), now...)}, in)
+		}
+	}
+	if n := len(out); n > 0 {
+		out[n-1].Until = in.To
+	}
+	return out, nil
+}
+
+// extend ends the last joint state where the next begins; states that ended
+// before the interval are replaced, so the first one is that in force at its begin.
+func extend(states []Joint, next Joint, in Interval) []Joint {
+	if n := len(states); n > 0 {
+		states[n-1].Until = next.T
+		if next.T <= in.From {
+			states = states[:n-1]
+		}
+	}
+	next.T = max(next.T, in.From)
+	return append(states, next)
+}
+
+type move struct {
+	track int
+	point Point
+}
+
+// merge sorts the points of all tracks: by resourceVersion in a stored order,
+// else by receipt time.
+func merge(tracks []*Series, stored bool) []move {
+	var moves []move
+	for i, tr := range tracks {
+		for _, p := range tr.Points {
+			moves = append(moves, move{i, p})
+		}
+	}
+	sort.SliceStable(moves, func(a, b int) bool {
+		x, y := moves[a].point, moves[b].point
+		if stored {
+			return x.RV < y.RV
+		}
+		return x.T < y.T
+	})
+	return moves
+}

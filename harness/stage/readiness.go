@@ -1,0 +1,204 @@
+package stage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"reckon.dev/reckon/harness/cluster"
+)
+
+// PodWatcher delivers pods as they change: the latest state of each pod of the
+// namespace, again after every change, until the context ends.
+type PodWatcher interface {
+	// Pods returns the pods that exist now and a channel that is signalled
+	// (never blocked on) after any of them changed.
+	Pods(ctx context.Context) (list func() []*corev1.Pod, changed <-chan struct{}, err error)
+}
+
+// policy says how many pods of a version may be ready.
+type policy struct {
+	open  bool
+	limit int
+	every time.Duration // ramp: one more pod each, 0 for none
+	next  time.Time     // when the ramp may ready its next pod
+}
+
+// Readiness decides which pods are ready: exactly k of n, or one more every d.
+// It never readies a pod that is being deleted.
+type Readiness struct {
+	client client.Client
+	clock  clock.Clock
+
+	mu       sync.Mutex
+	policies map[string]policy
+	poke     chan struct{}
+	// marked is what we wrote last: only we write the gate, and a watch that
+	// lags must not make us ready a pod more than was asked for. Owned by Run.
+	marked map[types.UID]bool
+}
+
+// NewReadiness makes a Readiness that holds every pod unready until told otherwise.
+func NewReadiness(c client.Client, clk clock.Clock) *Readiness {
+	return &Readiness{client: c, clock: clk, policies: map[string]policy{}, poke: make(chan struct{}, 1), marked: map[types.UID]bool{}}
+}
+
+// Open readies every pod of the version as soon as it exists.
+func (r *Readiness) Open(version string) { r.set(version, policy{open: true}) }
+
+// Hold keeps exactly k pods of the version ready, as far as so many exist.
+func (r *Readiness) Hold(version string, k int) { r.set(version, policy{limit: k}) }
+
+// Ramp readies one more existing pod of the version every d, the first after d.
+// A tick that finds no unready pod readies none and makes up for nothing.
+func (r *Readiness) Ramp(version string, every time.Duration) {
+	r.set(version, policy{every: every, next: r.clock.Now().Add(every)})
+}
+
+func (r *Readiness) set(version string, p policy) {
+	r.mu.Lock()
+	r.policies[version] = p
+	r.mu.Unlock()
+	select {
+	case r.poke <- struct{}{}:
+	default:
+	}
+}
+
+// Run applies the policies until the context ends. The error is that of the
+// first write that failed while the context was alive.
+func (r *Readiness) Run(ctx context.Context, pods PodWatcher) error {
+	list, changed, err := pods.Pods(ctx)
+	if err != nil {
+		return fmt.Errorf("watching pods for their readiness: %w", err)
+	}
+	for {
+		wake, err := r.apply(ctx, list())
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("setting pod readiness: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		case <-r.poke:
+		case <-wake:
+		}
+	}
+}
+
+// apply brings the pods in line with the policies once, and returns a channel
+// that fires when the next ramp tick is due.
+func (r *Readiness) apply(ctx context.Context, pods []*corev1.Pod) (<-chan time.Time, error) {
+	now := r.clock.Now()
+	var soonest time.Time
+	for version, p := range r.snapshot() {
+		up, down := p.changes(ofVersion(pods, version), r.marked, now)
+		for _, pod := range up {
+			if err := r.mark(ctx, pod, true); err != nil {
+				return nil, err
+			}
+		}
+		for _, pod := range down {
+			if err := r.mark(ctx, pod, false); err != nil {
+				return nil, err
+			}
+		}
+		if p.every > 0 {
+			p = r.advance(version, p, now)
+			if soonest.IsZero() || p.next.Before(soonest) {
+				soonest = p.next
+			}
+		}
+	}
+	if soonest.IsZero() {
+		return nil, nil
+	}
+	return r.clock.After(soonest.Sub(r.clock.Now())), nil
+}
+
+// changes picks the pods to ready (oldest name first) and to unready.
+func (p policy) changes(pods []*corev1.Pod, marked map[types.UID]bool, now time.Time) (up, down []*corev1.Pod) {
+	var ready, waiting []*corev1.Pod
+	for _, pod := range pods {
+		if marked[pod.UID] {
+			ready = append(ready, pod)
+		} else if pod.Status.Phase == corev1.PodRunning {
+			waiting = append(waiting, pod)
+		}
+	}
+	switch {
+	case p.open:
+		return waiting, nil
+	case p.every > 0 && !now.Before(p.next):
+		return waiting[:min(1, len(waiting))], nil
+	case p.every > 0:
+		return nil, nil
+	case len(ready) < p.limit:
+		return waiting[:min(p.limit-len(ready), len(waiting))], nil
+	}
+	return nil, ready[p.limit:]
+}
+
+// advance moves a ramp's next tick past now, unless the policy was replaced meanwhile.
+func (r *Readiness) advance(version string, p policy, now time.Time) policy {
+	for !now.Before(p.next) {
+		p.next = p.next.Add(p.every)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if current := r.policies[version]; current.every == p.every && current.next.Before(p.next) {
+		r.policies[version] = p
+	}
+	return p
+}
+
+func (r *Readiness) snapshot() map[string]policy {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make(map[string]policy, len(r.policies))
+	for k, v := range r.policies {
+		out[k] = v
+	}
+	return out
+}
+
+// mark sets the gate condition. A pod that went away meanwhile is no error.
+func (r *Readiness) mark(ctx context.Context, pod *corev1.Pod, ready bool) error {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	body := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"lastTransitionTime":%q}]}}`,
+		cluster.ReadinessGate, status, r.clock.Now().UTC().Format(time.RFC3339))
+	target := &corev1.Pod{}
+	target.Namespace, target.Name = pod.Namespace, pod.Name
+	patch := client.RawPatch(types.StrategicMergePatchType, []byte(body))
+	if err := r.client.Status().Patch(ctx, target, patch); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.marked[pod.UID] = ready
+	return nil
+}
+
+func ofVersion(pods []*corev1.Pod, version string) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, pod := range pods {
+		if pod.Labels[VersionLabel] == version && pod.DeletionTimestamp == nil {
+			out = append(out, pod)
+		}
+	}
+	slices.SortFunc(out, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}

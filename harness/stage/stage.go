@@ -1,0 +1,96 @@
+// Package stage is what a scenario's script has in its hands: a client whose
+// writes are recorded, the readiness of pods, named steps, and waiting on the
+// very stream that is being recorded.
+package stage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"reckon.dev/reckon/harness/series"
+)
+
+// VersionLabel marks pod templates, so that every ReplicaSet and pod says
+// which version of the workload it is.
+const VersionLabel = "reckon.dev/version"
+
+// Recorder is the part of the live recorder that scripts use.
+type Recorder interface {
+	StepBegin(name string) error
+	StepEnd(name string, stepErr error) error
+	// Wait returns when the current or a later state of some object of the
+	// resource ("replicasets.apps") in the namespace satisfies match.
+	Wait(ctx context.Context, resource, namespace string, match func(body json.RawMessage) bool) error
+}
+
+// Stage is made by the engine, one for each run.
+type Stage struct {
+	// Client writes as the script; every write becomes a call in the recording.
+	Client    client.Client
+	Namespace string
+	Recorder  Recorder
+	Readiness *Readiness
+	Clock     clock.Clock
+	// Progress says what the script is at, for people who wait.
+	Progress func(step string)
+	// Versions are those of the components under test, by name.
+	Versions map[string]string
+}
+
+// ErrNotReached is recorded when a step's awaited state did not come in time.
+// It is an observation about the components, not a failure of the script.
+var ErrNotReached = errors.New("not reached")
+
+// Step runs one named step and records its begin and end. An ErrNotReached is
+// recorded and the script goes on, so that the claims can say what happened
+// instead; any other error ends the script.
+func (s *Stage) Step(ctx context.Context, name string, do func(ctx context.Context) error) error {
+	s.Progress(name)
+	if err := s.Recorder.StepBegin(name); err != nil {
+		return err
+	}
+	err := do(ctx)
+	if rerr := s.Recorder.StepEnd(name, err); rerr != nil {
+		return rerr
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, ErrNotReached):
+		return nil
+	case err != nil:
+		return fmt.Errorf("step %s: %w", name, err)
+	}
+	return nil
+}
+
+// Until waits for a state of an object of the resource; after the limit it
+// returns ErrNotReached with what was awaited.
+func (s *Stage) Until(ctx context.Context, what, resource string, limit time.Duration, match func(v *series.View) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrNotReached)
+	defer cancel()
+	err := s.Recorder.Wait(ctx, resource, s.Namespace, func(body json.RawMessage) bool {
+		var v series.View
+		return json.Unmarshal(body, &v) == nil && match(&v)
+	})
+	if err != nil && errors.Is(context.Cause(ctx), ErrNotReached) {
+		return fmt.Errorf("%s: %w within %s", what, ErrNotReached, limit)
+	}
+	return err
+}
+
+// Pass lets d go by, where the delay itself is the condition of the drill.
+func (s *Stage) Pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-s.Clock.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

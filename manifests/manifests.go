@@ -1,0 +1,9 @@
+// Package manifests holds every YAML that reaches a cluster.
+package manifests
+
+import "embed"
+
+// Files are the manifests by path, such as "rollback/workload.yaml".
+//
+//go:embed rollback/*.yaml
+var Files embed.FS

@@ -1,0 +1,97 @@
+// Package rollback holds what the rollback scenarios share: a canary Rollout
+// behind Istio that goes from version v1 to v2 and back to v1, its parameters,
+// its objects, the acts of the script and the series that are read from it.
+package rollback
+
+import (
+	"time"
+
+	"reckon.dev/reckon/harness/model/rollouts"
+	"reckon.dev/reckon/harness/scenario"
+)
+
+// Params are the parameters that the rollback scenarios share.
+type Params struct {
+	Replicas             int               `json:"replicas" min:"0" max:"500" doc:"replicas of the Rollout"`
+	MinPodsPerReplicaSet int               `json:"minPodsPerReplicaSet" min:"0" max:"500" doc:"least pods of a ReplicaSet that has any; 0 leaves it unset"`
+	Steps                Steps             `json:"steps" doc:"canary steps, as in a Rollout or short: [5, pause, 100]"`
+	Routing              string            `json:"routing" enum:"services,subsets" doc:"what Istio tells the versions apart by: two Services, or two subsets of a DestinationRule"`
+	RollbackWindow       int               `json:"rollbackWindow" min:"0" max:"100" doc:"rollbackWindow.revisions; 0 leaves rollbackWindow unset, so a rollback walks the steps"`
+	ScaleDownDelay       int               `json:"scaleDownDelaySeconds" min:"1" max:"600" doc:"how long the old ReplicaSet is kept after a promotion"`
+	DynamicStableScale   bool              `json:"dynamicStableScale" doc:"scale the stable ReplicaSet with its share of the traffic"`
+	OldReplicaSet        string            `json:"oldReplicaSet" enum:"gone,running" doc:"roll back after the old ReplicaSet went to 0, or while it still runs inside scaleDownDelaySeconds"`
+	Ramp                 scenario.Duration `json:"ramp" doc:"one more pod of the old version becomes ready each"`
+	Quiet                scenario.Duration `json:"quiet" doc:"how long nothing may change after the end"`
+}
+
+// The versions of the workload: v1, then v2, then v1 again.
+const (
+	Old = "v1"
+	New = "v2"
+)
+
+// Values of Params.OldReplicaSet.
+const (
+	OldGone    = "gone"
+	OldRunning = "running"
+)
+
+// DefaultParams is the incident that the scenario is named for: twenty pods,
+// two at the least, five percent, a pause, everything.
+func DefaultParams() Params {
+	return Params{
+		Replicas: 20, MinPodsPerReplicaSet: 2, Routing: string(rollouts.RoutingServices), RollbackWindow: 3,
+		Steps:          Steps{SetWeight(5), PauseFor(time.Second), SetWeight(100)},
+		ScaleDownDelay: 1, OldReplicaSet: OldGone,
+		Ramp: scenario.Duration(time.Second), Quiet: scenario.Duration(10 * time.Second),
+	}
+}
+
+// Check refuses what the controller would refuse, and what leaves the scenario
+// without an end, before anything starts.
+func (p Params) Check(version string) error {
+	if err := scenario.CheckBounds(p); err != nil {
+		return err
+	}
+	if err := p.Steps.check(); err != nil {
+		return err
+	}
+	if p.Ramp < scenario.Duration(50*time.Millisecond) {
+		return scenario.Refuse("ramp", "%s is faster than a controller reconciles, expected at least 50ms", p.Ramp)
+	}
+	rules, _ := rollouts.RulesFor(version)
+	if p.MinPodsPerReplicaSet > p.Replicas && p.Replicas > 0 && !rules.MinPodsCappedToReplicas {
+		return scenario.Refuse("minPodsPerReplicaSet", "%d is more than the %d replicas: Argo Rollouts %s never calls such a Rollout healthy (v1.10 and later do), so the set-up could not end",
+			p.MinPodsPerReplicaSet, p.Replicas, version)
+	}
+	if p.OldReplicaSet == OldRunning && p.ScaleDownDelay < 30 {
+		return scenario.Refuse("scaleDownDelaySeconds", "%d is too short for oldReplicaSet: running, expected at least 30", p.ScaleDownDelay)
+	}
+	if p.OldReplicaSet == OldRunning && p.DynamicStableScale {
+		return scenario.Refuse("oldReplicaSet", "running does not go with dynamicStableScale, which keeps no old ReplicaSet")
+	}
+	return nil
+}
+
+// Spec is the part of the Rollout that the model reads.
+func (p Params) Spec() rollouts.Spec {
+	spec := rollouts.Spec{
+		Replicas: p.Replicas, MinPods: p.MinPodsPerReplicaSet, Routing: rollouts.Routing(p.Routing),
+		WindowRevisions: p.RollbackWindow, ScaleDownDelaySeconds: p.ScaleDownDelay, DynamicStableScale: p.DynamicStableScale,
+	}
+	for _, s := range p.Steps {
+		spec.Steps = append(spec.Steps, s.model())
+	}
+	return spec
+}
+
+// Expected is how long a script over these parameters takes: the set-up, the
+// ramp, the steps' pauses where they are walked, the end and the quiet period.
+func (p Params) Expected() time.Duration {
+	const setUp, end = 8 * time.Second, 3 * time.Second
+	d := setUp + end + time.Duration(p.Replicas)*p.Ramp.Std() + p.Quiet.Std() + time.Duration(p.ScaleDownDelay)*time.Second
+	if p.RollbackWindow == 0 {
+		d += p.Steps.pauses()
+	}
+	return d
+}

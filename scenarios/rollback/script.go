@@ -1,0 +1,250 @@
+package rollback
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+	"golang.org/x/mod/semver"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"reckon.dev/reckon/harness/component/argorollouts"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/series"
+	"reckon.dev/reckon/harness/stage"
+)
+
+// Steps of the script, which claims name as windows.
+const (
+	StepDeploy   = "deploy v1"
+	StepUpgrade  = "upgrade to v2"
+	StepOldGone  = "wait for v1 to be gone"
+	StepRollback = "roll back to v1"
+	StepRamp     = "pods become ready"
+	StepSettle   = "settle"
+	StepQuiet    = "quiet"
+)
+
+// limits of waiting. They bound a run that goes wrong; none of them is a claim.
+const (
+	setUpLimit   = 60 * time.Second
+	controlLimit = 15 * time.Second
+	// slack covers the controller's retry limiter, 1 ms to 10 s (utils/queue/queue.go, v1.8.2).
+	slack = 45 * time.Second
+	// revisionGrain: creation timestamps have whole seconds and the window compares them.
+	revisionGrain = 2 * time.Second
+)
+
+// Script is the rollback script under way.
+type Script struct {
+	Params   Params
+	Stage    *stage.Stage
+	Commands argorollouts.Commands
+}
+
+// NewScript makes the script of a run.
+func NewScript(p Params, st *stage.Stage) *Script {
+	version := st.Versions[scenario.ArgoRollouts]
+	return &Script{Params: p, Stage: st, Commands: argorollouts.Commands{
+		Client: st.Client, UnpauseOnFull: semver.Compare(version, "v1.9.0") >= 0,
+	}}
+}
+
+// SetUp brings v1 up, promotes v2 and, unless the drill wants v1 still running,
+// waits until v1 has no pods. From then on no pod of v1 becomes ready.
+func (s *Script) SetUp(ctx context.Context) error {
+	if err := s.Stage.Step(ctx, StepDeploy, s.deploy); err != nil {
+		return err
+	}
+	if err := s.Stage.Step(ctx, StepUpgrade, s.upgrade); err != nil {
+		return err
+	}
+	if s.Params.OldReplicaSet == OldRunning {
+		return nil
+	}
+	return s.Stage.Step(ctx, StepOldGone, s.oldGone)
+}
+
+func (s *Script) deploy(ctx context.Context) error {
+	st := s.Stage
+	st.Readiness.Open(Old)
+	st.Readiness.Open(New)
+	if err := s.Params.routing(ctx, st.Client, st.Namespace); err != nil {
+		return err
+	}
+	ro, err := s.Params.rollout(st.Namespace, Old)
+	if err != nil {
+		return err
+	}
+	if err := st.Client.Create(ctx, ro); err != nil {
+		return fmt.Errorf("creating the Rollout: %w", err)
+	}
+	if err := s.mustReach(ctx, "v1 healthy", rolloutResource, setUpLimit, healthy("")); err != nil {
+		return err
+	}
+	return st.Pass(ctx, revisionGrain)
+}
+
+func (s *Script) upgrade(ctx context.Context) error {
+	before, err := current(ctx, s.Stage)
+	if err != nil {
+		return err
+	}
+	hash := before.Status.CurrentPodHash
+	if err := s.applyTemplate(ctx, New); err != nil {
+		return err
+	}
+	if err := s.mustReach(ctx, "v2 wanted", rolloutResource, controlLimit, wants(hash)); err != nil {
+		return err
+	}
+	if err := s.PromoteFull(ctx); err != nil {
+		return err
+	}
+	return s.mustReach(ctx, "v2 promoted", rolloutResource, setUpLimit, healthy(hash))
+}
+
+func (s *Script) oldGone(ctx context.Context) error {
+	limit := setUpLimit + time.Duration(s.Params.ScaleDownDelay)*time.Second
+	s.Stage.Readiness.Hold(Old, 0)
+	return s.mustReach(ctx, "v1 at 0 pods", replicaSetResource, limit, func(v *series.View) bool {
+		return isVersion(v, Old) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
+	})
+}
+
+// Rollback applies v1 again and returns when the controller has taken notice.
+func (s *Script) Rollback(ctx context.Context) error {
+	return s.Stage.Step(ctx, StepRollback, func(ctx context.Context) error {
+		before, err := current(ctx, s.Stage)
+		if err != nil {
+			return err
+		}
+		if err := s.applyTemplate(ctx, Old); err != nil {
+			return err
+		}
+		return s.Stage.Until(ctx, "v1 wanted", rolloutResource, controlLimit, wants(before.Status.CurrentPodHash))
+	})
+}
+
+// Ramp lets the pods of v1 become ready one by one until v1 is promoted. Pauses
+// without an end are promoted, as an operator would.
+func (s *Script) Ramp(ctx context.Context) error {
+	return s.Stage.Step(ctx, StepRamp, func(ctx context.Context) error {
+		s.Stage.Readiness.Ramp(Old, s.Params.Ramp.Std())
+		return s.promoted(ctx)
+	})
+}
+
+func (s *Script) promoted(ctx context.Context) error {
+	limit := s.Params.Expected() + slack
+	for {
+		var done bool
+		err := s.Stage.Until(ctx, "v1 promoted", rolloutResource, limit, func(v *series.View) bool {
+			done = v.Status.StableRS == v.Status.CurrentPodHash
+			return done || s.waitsForever(v)
+		})
+		if err != nil || done {
+			return err
+		}
+		ro, err := current(ctx, s.Stage)
+		if err != nil {
+			return err
+		}
+		if err := s.Commands.Promote(ctx, ro); err != nil {
+			return err
+		}
+		err = s.Stage.Until(ctx, "pause promoted", rolloutResource, controlLimit, func(v *series.View) bool { return !s.waitsForever(v) })
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Script) waitsForever(v *series.View) bool {
+	i := v.Status.CurrentStepIndex
+	if i == nil || *i >= len(s.Params.Steps) || len(v.Status.PauseConditions) == 0 {
+		return false
+	}
+	pause := s.Params.Steps[*i].Pause
+	return pause != nil && pause.Duration == nil
+}
+
+// Finish waits until v2 is gone and the weight is back, then holds still.
+func (s *Script) Finish(ctx context.Context) error {
+	err := s.Stage.Step(ctx, StepSettle, func(ctx context.Context) error {
+		limit := slack + time.Duration(s.Params.ScaleDownDelay)*time.Second
+		err := s.Stage.Until(ctx, "v2 at 0 pods", replicaSetResource, limit, func(v *series.View) bool {
+			return isVersion(v, New) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
+		})
+		if err != nil {
+			return err
+		}
+		return s.Stage.Until(ctx, "rollout healthy", rolloutResource, controlLimit, healthy(""))
+	})
+	if err != nil {
+		return err
+	}
+	return s.Stage.Step(ctx, StepQuiet, func(ctx context.Context) error { return s.Stage.Pass(ctx, s.Params.Quiet.Std()) })
+}
+
+// PromoteFull sends promote --full for the Rollout as it is now.
+func (s *Script) PromoteFull(ctx context.Context) error {
+	ro, err := current(ctx, s.Stage)
+	if err != nil {
+		return err
+	}
+	return s.Commands.PromoteFull(ctx, ro)
+}
+
+// AbortAt waits for the canary weight to reach w and aborts at once.
+func (s *Script) AbortAt(ctx context.Context, w int) error {
+	err := s.Stage.Until(ctx, fmt.Sprintf("weight %d", w), virtualServiceResource, s.Params.Expected()+slack, func(v *series.View) bool {
+		got, ok := s.Params.canaryWeight(v)
+		return ok && got.Num >= float64(w)
+	})
+	if err != nil {
+		return err
+	}
+	ro, err := current(ctx, s.Stage)
+	if err != nil {
+		return err
+	}
+	return s.Commands.Abort(ctx, ro)
+}
+
+// mustReach is for the set-up: what is not reached there leaves nothing to judge.
+func (s *Script) mustReach(ctx context.Context, what, resource string, limit time.Duration, match func(*series.View) bool) error {
+	err := s.Stage.Until(ctx, what, resource, limit, match)
+	if err != nil {
+		return fmt.Errorf("the set-up failed: %v", err)
+	}
+	return nil
+}
+
+func (s *Script) applyTemplate(ctx context.Context, version string) error {
+	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{%q:%q}}}}}`, stage.VersionLabel, version)
+	ro := &v1alpha1.Rollout{}
+	ro.Namespace, ro.Name = s.Stage.Namespace, name
+	if err := s.Stage.Client.Patch(ctx, ro, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+		return fmt.Errorf("applying %s: %w", version, err)
+	}
+	return nil
+}
+
+// healthy matches a Rollout that is promoted and healthy at a hash other than not.
+func healthy(not string) func(*series.View) bool {
+	return func(v *series.View) bool {
+		s := v.Status
+		return s.CurrentPodHash != "" && s.CurrentPodHash != not && s.StableRS == s.CurrentPodHash && s.Phase == string(v1alpha1.RolloutPhaseHealthy)
+	}
+}
+
+// wants matches a Rollout that wants another ReplicaSet than that of the hash.
+func wants(not string) func(*series.View) bool {
+	return func(v *series.View) bool { return v.Status.CurrentPodHash != "" && v.Status.CurrentPodHash != not }
+}
+
+func isVersion(v *series.View, version string) bool {
+	return v.Spec.Template.Metadata.Labels[stage.VersionLabel] == version && v.Spec.Replicas != nil
+}

@@ -1,0 +1,127 @@
+package rollback
+
+import (
+	"regexp"
+
+	"reckon.dev/reckon/harness/component/argorollouts"
+	"reckon.dev/reckon/harness/model/rollouts"
+	"reckon.dev/reckon/harness/series"
+	"reckon.dev/reckon/harness/stage"
+)
+
+// Resources that the series are read from.
+const (
+	rolloutResource        = "rollouts.argoproj.io"
+	replicaSetResource     = "replicasets.apps"
+	virtualServiceResource = "virtualservices.networking.istio.io"
+)
+
+// Series names.
+const (
+	Weight    = "weight"          // canary weight of the VirtualService, percent
+	Index     = "index"           // status.currentStepIndex
+	Phase     = "phase"           // status.phase
+	Promoted  = "promoted"        // 1 when the wanted ReplicaSet is the stable one
+	Abort     = "abort"           // status.abort
+	Condition = "abort-condition" // 1 while Progressing has the reason RolloutAborted
+	Completed = "completed"       // log: reason of a completed update
+	Aborted   = "aborted"         // log: RolloutAborted events
+	Logged    = "logged"          // log: any line, the witness of the two above
+	Overload  = "overload"        // load on each available canary pod, in units of its fair share
+)
+
+// Size and Available name the series of one version's ReplicaSet.
+func Size(version string) string      { return "size." + version }
+func Available(version string) string { return "available." + version }
+
+// Definitions are the series that rollback drills read.
+func (p Params) Definitions() []series.Definition {
+	defs := []series.Definition{
+		{Name: Weight, Unit: "%", Doc: "canary weight of the VirtualService", Object: &series.FromObject{Resource: virtualServiceResource, Value: p.canaryWeight}},
+		rollout(Index, "status.currentStepIndex", func(v *series.View) (series.Value, bool) {
+			if v.Status.CurrentStepIndex == nil {
+				return series.Value{}, false
+			}
+			return series.Number(float64(*v.Status.CurrentStepIndex)), true
+		}),
+		rollout(Phase, "status.phase", func(v *series.View) (series.Value, bool) { return series.Text(v.Status.Phase), v.Status.Phase != "" }),
+		rollout(Promoted, "1 when the wanted ReplicaSet is the stable one", func(v *series.View) (series.Value, bool) {
+			return truth(v.Status.StableRS == v.Status.CurrentPodHash), v.Status.CurrentPodHash != ""
+		}),
+		rollout(Abort, "status.abort", func(v *series.View) (series.Value, bool) { return truth(v.Status.Abort), true }),
+		rollout(Condition, "1 while the condition Progressing has the reason RolloutAborted", abortCondition),
+		logged(Completed, "reason of a completed update", `Rollout completed update to revision \d+ \([^)]*\): ([^"]+)"`),
+		logged(Aborted, "RolloutAborted events", `"event_reason":"RolloutAborted"`),
+		logged(Logged, "lines of the controller's log", `^.`),
+	}
+	for _, version := range []string{Old, New} {
+		defs = append(defs,
+			replicaSet(Size(version), version, "spec.replicas", func(v *series.View) int { return *v.Spec.Replicas }),
+			replicaSet(Available(version), version, "status.availableReplicas", func(v *series.View) int { return v.Status.AvailableReplicas }))
+	}
+	return append(defs, series.Definition{
+		Name: Overload, Unit: "x", Doc: "load on each available canary pod, in units of its fair share",
+		Derive: &series.Derived{Inputs: []string{Weight, Available(Old)}, Value: p.overload},
+	})
+}
+
+// overload is (weight/100 x replicas) / max(available, 1).
+func (p Params) overload(in []float64) float64 {
+	weight, available := in[0], in[1]
+	return weight / 100 * float64(p.Replicas) / max(available, 1)
+}
+
+func (p Params) canaryWeight(v *series.View) (series.Value, bool) {
+	if v.Metadata.Name != name {
+		return series.Value{}, false
+	}
+	for _, http := range v.Spec.HTTP {
+		for _, r := range http.Route {
+			isCanary := r.Destination.Host == canaryService
+			if rollouts.Routing(p.Routing) == rollouts.RoutingSubsets {
+				isCanary = r.Destination.Subset == canarySubset
+			}
+			if http.Name == route && isCanary {
+				return series.Number(float64(r.Weight)), true
+			}
+		}
+	}
+	return series.Value{}, false
+}
+
+func rollout(name, doc string, value func(*series.View) (series.Value, bool)) series.Definition {
+	return series.Definition{Name: name, Doc: doc, Object: &series.FromObject{Resource: rolloutResource, Value: value}}
+}
+
+func replicaSet(name, version, doc string, value func(*series.View) int) series.Definition {
+	gone := series.Number(0)
+	return series.Definition{Name: name, Unit: "pods", Doc: doc + " of " + version, Object: &series.FromObject{
+		Resource: replicaSetResource, Gone: &gone,
+		Value: func(v *series.View) (series.Value, bool) {
+			if v.Spec.Template.Metadata.Labels[stage.VersionLabel] != version || v.Spec.Replicas == nil {
+				return series.Value{}, false
+			}
+			return series.Number(float64(value(v))), true
+		},
+	}}
+}
+
+func logged(name, doc, expression string) series.Definition {
+	return series.Definition{Name: name, Doc: doc, Log: &series.FromLog{Component: argorollouts.Name, Match: regexp.MustCompile(expression)}}
+}
+
+func abortCondition(v *series.View) (series.Value, bool) {
+	for _, c := range v.Status.Conditions {
+		if c.Type == "Progressing" {
+			return truth(c.Reason == "RolloutAborted"), true
+		}
+	}
+	return truth(false), true
+}
+
+func truth(b bool) series.Value {
+	if b {
+		return series.Number(1)
+	}
+	return series.Number(0)
+}

@@ -1,0 +1,36 @@
+// Package scenarios lists what Reckon can drill. Each scenario is a package of
+// its own, with its script, its prediction and a page that explains it.
+package scenarios
+
+import (
+	"fmt"
+
+	"reckon.dev/reckon/harness/nearest"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/scenarios/rollbackabort"
+	"reckon.dev/reckon/scenarios/rollbackwindow"
+)
+
+// All returns every scenario, in the order in which they are listed.
+func All() []scenario.Scenario {
+	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}}
+}
+
+// Names lists their names.
+func Names() []string {
+	var out []string
+	for _, s := range All() {
+		out = append(out, s.Name())
+	}
+	return out
+}
+
+// Get finds a scenario by name; the error names the nearest.
+func Get(name string) (scenario.Scenario, error) {
+	for _, s := range All() {
+		if s.Name() == name {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown scenario %q%s", name, nearest.Hint(name, Names()))
+}
