@@ -43,10 +43,11 @@ func Install(ctx context.Context, config *rest.Config, assets string) error {
 	if err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(assets, "crds", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(assets, "manifests", "crds", "*.yaml"))
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("no CRDs of Argo Rollouts under %s: rebuild the component", assets)
 	}
+	files = append([]string{filepath.Join(assets, "test", "e2e", "crds", "istio.yaml")}, files...)
 	var objects []*unstructured.Unstructured
 	for _, file := range files {
 		found, err := readCRDs(file)

@@ -1,0 +1,110 @@
+package toolchain
+
+// Component is one program, or one family of programs built together, that a
+// drill may need. It is data: everything that is particular to a component
+// stands here and nowhere else in the package.
+type Component struct {
+	Name    string // as users write it: argo-rollouts
+	Module  string // Go module path that holds the main packages
+	Default string // version built when none is asked for; its pin is committed
+	Pin     string // folder below pins/ that holds the pin of Default
+
+	// Programs are built by one go build, so that shared packages are
+	// loaded and compiled once.
+	Programs []Program
+
+	// LDFlags are the linker's -X assignments, "symbol=value". Values may
+	// hold {version}, {major}, {minor} and {sum} (the module's checksum).
+	// They only affect linking: compiled packages stay shared between
+	// components and versions.
+	LDFlags []string
+
+	// Assets are glob patterns, relative to the module's root, of files
+	// kept beside the binaries, so that later runs need no module cache.
+	Assets []string
+
+	// Edits are changes to the sources that reckon cannot do without.
+	Edits []Edit
+
+	Oldest  string            // older releases do not build with today's Go
+	Known   []string          // releases that were built and run
+	NeedsGo map[string]string // releases that want a newer Go than most have
+}
+
+// Program is one binary of a component.
+type Program struct {
+	Name    string // file name of the binary
+	Package string // main package, relative to the module's root; "." is the root
+}
+
+// Catalogue is every component that can be built. Each call returns a fresh
+// copy.
+func Catalogue() []Component {
+	return []Component{kubernetes(), etcd(), kwok(), kwokctl(), argoRollouts()}
+}
+
+func kubernetes() Component {
+	const v = "k8s.io/component-base/version."
+	return Component{
+		Name: "kubernetes", Module: "k8s.io/kubernetes", Default: "v1.37.2", Pin: "kubernetes",
+		Programs: []Program{
+			{Name: "kube-apiserver", Package: "cmd/kube-apiserver"},
+			{Name: "kube-controller-manager", Package: "cmd/kube-controller-manager"},
+			{Name: "kube-scheduler", Package: "cmd/kube-scheduler"},
+		},
+		LDFlags: []string{v + "gitVersion={version}", v + "gitMajor={major}", v + "gitMinor={minor}"},
+		Oldest:  "v1.29.6",
+		Known: []string{
+			"v1.29.6", "v1.30.4", "v1.30.14", "v1.31.0", "v1.31.14", "v1.32.2", "v1.32.13",
+			"v1.33.6", "v1.33.13", "v1.34.0", "v1.34.1", "v1.34.2", "v1.34.3", "v1.34.4",
+			"v1.35.4", "v1.36.1", "v1.36.3", "v1.37.2",
+		},
+	}
+}
+
+func etcd() Component {
+	return Component{
+		Name: "etcd", Module: "go.etcd.io/etcd/server/v3", Default: "v3.6.16", Pin: "etcd",
+		Programs: []Program{{Name: "etcd", Package: "."}},
+		Oldest:   "v3.6.0",
+		Known:    []string{"v3.6.16"},
+	}
+}
+
+func kwok() Component {
+	return Component{
+		Name: "kwok", Module: "sigs.k8s.io/kwok", Default: "v0.8.0", Pin: "kwok",
+		Programs: []Program{{Name: "kwok", Package: "cmd/kwok"}},
+		Assets:   []string{"kustomize/crd/bases/*.yaml", "kustomize/stage/*/*/*.yaml"},
+		Oldest:   "v0.6.1",
+		Known:    []string{"v0.8.0"},
+	}
+}
+
+// kwokctl is apart from kwok because only a benchmark wants it.
+func kwokctl() Component {
+	c := kwok()
+	c.Name, c.Programs, c.Assets = "kwokctl", []Program{{Name: "kwokctl", Package: "cmd/kwokctl"}}, nil
+	return c
+}
+
+func argoRollouts() Component {
+	const v = "github.com/argoproj/argo-rollouts/utils/version."
+	return Component{
+		Name: "argo-rollouts", Module: "github.com/argoproj/argo-rollouts", Default: "v1.8.2", Pin: "argo-rollouts",
+		Programs: []Program{{Name: "rollouts-controller", Package: "cmd/rollouts-controller"}},
+		// The controller prints its tag only if commit and a clean tree
+		// are stated too. The module's checksum is the honest stand-in for
+		// the commit: it identifies the sources.
+		LDFlags: []string{v + "gitTag={version}", v + "gitCommit={sum}", v + "gitTreeState=clean"},
+		Assets:  []string{"manifests/crds/*-crd.yaml", "test/e2e/crds/istio.yaml"},
+		// A constant, and no flag for it: controller/controller.go:101 (v1.8.2).
+		Edits: []Edit{{
+			File: "controller/controller.go", Old: `"0.0.0.0:%d"`, New: `"127.0.0.1:%d"`,
+			Why: "makes health and metrics listen on loopback only",
+		}},
+		Oldest:  "v1.7.1",
+		Known:   []string{"v1.7.1", "v1.7.2", "v1.8.2", "v1.8.3", "v1.8.5", "v1.9.0", "v1.9.2", "v1.10.0", "v1.10.1"},
+		NeedsGo: map[string]string{"v1.9.3": "1.26.10", "v1.10.2": "1.26.10"},
+	}
+}
