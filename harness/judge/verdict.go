@@ -111,6 +111,15 @@ func Judge(h recording.Header, p Prediction, set *series.Set, gate Gate) (Verdic
 	return v, nil
 }
 
+// Unreadable is the verdict of a run whose recording cannot be read.
+func Unreadable(h recording.Header, why string) Verdict {
+	return Verdict{
+		Format: VerdictFormat, RunID: h.RunID, Drill: h.Drill, Cell: h.Cell, Repetition: h.Repetition, Scenario: h.Scenario,
+		Outcome: Invalid, Reasons: []string{why}, Components: h.Components, Cluster: h.Cluster,
+		Claims: []ClaimResult{}, Guards: []GuardResult{},
+	}
+}
+
 // decide: a fault of the environment outranks every finding, then what broke,
 // then what could not be told. No claim at all is inconclusive, never green.
 func (v *Verdict) decide(set *series.Set) {

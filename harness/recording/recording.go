@@ -27,32 +27,41 @@ type Header struct {
 	Scenario   string          `json:"scenario"`
 	Params     json.RawMessage `json:"params"`
 	// Guards are the drill's safety limits by name.
-	Guards     map[string]float64 `json:"guards,omitempty"`
-	Components []Component        `json:"components"`
-	Cluster    Cluster            `json:"cluster"`
+	Guards map[string]float64 `json:"guards,omitempty"`
+	// Gate says what decides the outcome: "claims" and "guards" to "fail" or "report".
+	Gate       map[string]string `json:"gate,omitempty"`
+	Components []Component       `json:"components"`
+	Cluster    Cluster           `json:"cluster"`
 	// Base is the wall time at t = 0. Facts carry monotonic offsets from it.
 	Base   time.Time `json:"base"`
 	Reckon string    `json:"reckon"`
 }
 
-// Version returns the version of the named component, "" when it took no part.
-func (h Header) Version(component string) string {
+// ModelVersions are the versions that models are asked for, by component: that
+// of a release, or for a directory the release that it is said to be based on.
+func (h Header) ModelVersions() map[string]string {
+	out := map[string]string{}
 	for _, c := range h.Components {
-		if c.Name == component {
-			return c.Version
+		out[c.Name] = c.Version
+		if c.Base != "" {
+			out[c.Name] = c.Base
 		}
 	}
-	return ""
+	return out
 }
 
 // Component is a real program that took part, by version and binary digest.
 type Component struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
+	// Base is the release that a directory is said to be based on.
+	Base string `json:"base,omitempty"`
 	// Source is how the binary was had: "module", "directory", ...
 	Source string `json:"source,omitempty"`
 	// Digests are "sha256:..." by binary name.
 	Digests map[string]string `json:"digests,omitempty"`
+	// Edits are changes that we made to the sources before building.
+	Edits []string `json:"edits,omitempty"`
 }
 
 // Cluster says what the run ran on and how faithful that is.

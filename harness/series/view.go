@@ -41,8 +41,8 @@ type View struct {
 		PauseConditions  []struct {
 			Reason string `json:"reason"`
 		} `json:"pauseConditions"`
-		Message          string `json:"message"`
-		Conditions       []struct {
+		Message    string `json:"message"`
+		Conditions []struct {
 			Type, Status, Reason, Message string
 		} `json:"conditions"`
 	} `json:"status"`

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"reckon.dev/reckon/harness/record"
 	"reckon.dev/reckon/harness/series"
 )
 
@@ -20,21 +21,12 @@ import (
 // which version of the workload it is.
 const VersionLabel = "reckon.dev/version"
 
-// Recorder is the part of the live recorder that scripts use.
-type Recorder interface {
-	StepBegin(name string) error
-	StepEnd(name string, stepErr error) error
-	// Wait returns when the current or a later state of some object of the
-	// resource ("replicasets.apps") in the namespace satisfies match.
-	Wait(ctx context.Context, resource, namespace string, match func(body json.RawMessage) bool) error
-}
-
 // Stage is made by the engine, one for each run.
 type Stage struct {
 	// Client writes as the script; every write becomes a call in the recording.
 	Client    client.Client
 	Namespace string
-	Recorder  Recorder
+	Recorder  *record.Recorder
 	Readiness *Readiness
 	Clock     clock.Clock
 	// Progress says what the script is at, for people who wait.
@@ -52,13 +44,9 @@ var ErrNotReached = errors.New("not reached")
 // instead; any other error ends the script.
 func (s *Stage) Step(ctx context.Context, name string, do func(ctx context.Context) error) error {
 	s.Progress(name)
-	if err := s.Recorder.StepBegin(name); err != nil {
-		return err
-	}
+	s.Recorder.StepBegin(name)
 	err := do(ctx)
-	if rerr := s.Recorder.StepEnd(name, err); rerr != nil {
-		return rerr
-	}
+	s.Recorder.StepEnd(name, err)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -75,9 +63,9 @@ func (s *Stage) Step(ctx context.Context, name string, do func(ctx context.Conte
 func (s *Stage) Until(ctx context.Context, what, resource string, limit time.Duration, match func(v *series.View) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrNotReached)
 	defer cancel()
-	err := s.Recorder.Wait(ctx, resource, s.Namespace, func(body json.RawMessage) bool {
+	_, err := s.Recorder.Wait(ctx, resource, s.Namespace, func(state record.State) bool {
 		var v series.View
-		return json.Unmarshal(body, &v) == nil && match(&v)
+		return json.Unmarshal(state.Body, &v) == nil && match(&v)
 	})
 	if err != nil && errors.Is(context.Cause(ctx), ErrNotReached) {
 		return fmt.Errorf("%s: %w within %s", what, ErrNotReached, limit)

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"reckon.dev/reckon/harness/nearest"
 )
@@ -329,4 +330,16 @@ func kindName(t reflect.Type) string {
 		return kindName(t.Elem())
 	}
 	return t.Kind().String()
+}
+
+// As returns a mapping with the node as the value of one key, so that a value
+// that stands alone in a document can be decoded into a struct's field.
+func (n Node) As(key string) Node {
+	if n.node == nil {
+		return n
+	}
+	tk := n.node.GetToken()
+	name := ast.String(token.New(key, key, tk.Position))
+	value := ast.MappingValue(tk, name, n.node)
+	return Node{doc: n.doc, node: value, path: n.path}
 }

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"reckon.dev/reckon/harness/toolchain"
+)
+
+func newBuild(a *app) *cobra.Command {
+	var list bool
+	cmd := &cobra.Command{
+		Use:   "build [COMPONENT[@VERSION|=DIRECTORY]...]",
+		Short: "Build and cache components (default: all that the default drill needs)",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return a.buildList(cmd.Context())
+			}
+			return a.build(cmd.Context(), args)
+		},
+	}
+	cmd.Flags().BoolVar(&list, "list", false, "show what is cached and what can be had")
+	return cmd
+}
+
+// defaultComponents are what the default drill needs.
+var defaultComponents = []string{"etcd", "kwok", "kubernetes", "argo-rollouts"}
+
+func (a *app) build(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		args = defaultComponents
+	}
+	var requests []toolchain.Request
+	for _, arg := range args {
+		req, err := toolchain.ParseRequest(arg)
+		if err != nil {
+			return usage(err)
+		}
+		requests = append(requests, req)
+	}
+	b, err := a.builder(a.newStatus())
+	if err != nil {
+		return usage(err)
+	}
+	for _, req := range requests {
+		artifact, err := b.Build(ctx, req)
+		if err != nil {
+			return buildError(ctx, err)
+		}
+		for _, bin := range artifact.Binaries {
+			fmt.Fprintf(a.Out, "%s %s  %s  sha256:%s\n", artifact.Component, artifact.Version, bin.Path, bin.SHA256)
+		}
+	}
+	return nil
+}
+
+func (a *app) buildList(ctx context.Context) error {
+	b, err := a.builder(a.newStatus())
+	if err != nil {
+		return usage(err)
+	}
+	entries, err := b.List(ctx)
+	if err != nil {
+		return usage(err)
+	}
+	tw := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "COMPONENT\tDEFAULT\tCACHED\tCAN BE HAD")
+	for _, e := range entries {
+		var cached []string
+		for _, c := range e.Cached {
+			cached = append(cached, fmt.Sprintf("%s (%d MB)", c.Version, c.Size>>20))
+		}
+		if len(cached) == 0 {
+			cached = []string{"-"}
+		}
+		available := strings.Join(e.Available, " ")
+		if e.Offline != nil {
+			available += " (the registry did not answer: versions known to build)"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", e.Component, e.Default, strings.Join(cached, ", "), available)
+	}
+	return tw.Flush()
+}

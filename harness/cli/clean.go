@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reckon.dev/reckon/harness/cluster/embedded"
+	"reckon.dev/reckon/harness/engine"
+)
+
+func newClean(a *app) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "clean",
+		Short: "Remove everything of ours that a crash left",
+		Long: `Remove processes, directories and half-built components that a crash left.
+Clusters of a reckon that is still running, and those of "cluster up", stay
+unless --all is given. Results and built components stay.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.clean(cmd.Context(), all) },
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "running clusters too")
+	return cmd
+}
+
+// abandoned is the age at which a temporary directory of a build cannot belong
+// to a builder that is still at work on it.
+const abandoned = 6 * time.Hour
+
+func (a *app) clean(ctx context.Context, all bool) error {
+	root, err := a.clustersDir()
+	if err != nil {
+		return usage(err)
+	}
+	removed, clusterErr := embedded.Clean(ctx, root, all)
+	for _, r := range removed {
+		fmt.Fprintf(a.Out, "removed %s of cluster %s: %s\n", r.Kind, r.Cluster, r.What)
+	}
+	b, err := a.builder(a.newStatus())
+	if err != nil {
+		return usage(err)
+	}
+	paths, buildErr := b.Clean(ctx, abandoned)
+	for _, p := range paths {
+		fmt.Fprintf(a.Out, "removed %s\n", p)
+	}
+	for _, err := range []error{clusterErr, buildErr} {
+		if err != nil {
+			return &exitError{ExitCleanup, &engine.CleanupError{Err: err}}
+		}
+	}
+	if len(removed)+len(paths) == 0 {
+		fmt.Fprintln(a.Out, "nothing to remove")
+	}
+	return nil
+}

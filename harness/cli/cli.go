@@ -1,0 +1,101 @@
+// Package cli is Reckon's command line: one file a verb, flags and streams in,
+// an exit code out.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"reckon.dev/reckon/harness/toolchain"
+)
+
+// IO are the streams and the surroundings of a command.
+type IO struct {
+	Out, Err io.Writer
+	// Getenv looks an environment variable up.
+	Getenv func(string) string
+	Clock  clock.WithTicker
+}
+
+// Main runs one command and returns its exit code.
+func Main(ctx context.Context, args []string, streams IO) int {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	silenceLibraries()
+	root := newRoot(streams)
+	root.SetArgs(args)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return ExitPass
+	}
+	code, ok := errors.AsType[*exitError](err)
+	if !ok {
+		code = &exitError{ExitUsage, err}
+	}
+	if code.err != nil {
+		fmt.Fprintln(streams.Err, "reckon: "+code.err.Error())
+	}
+	return code.code
+}
+
+// silenceLibraries: client-go and controller-runtime log on their own; what
+// matters of it reaches our errors.
+func silenceLibraries() {
+	klog.SetLogger(logr.Discard())
+	ctrllog.SetLogger(logr.Discard())
+}
+
+// app is what the verbs share.
+type app struct {
+	IO
+	quiet, verbose bool
+	cache          string
+}
+
+func newRoot(streams IO) *cobra.Command {
+	a := &app{IO: streams}
+	root := &cobra.Command{
+		Use:   "reckon",
+		Short: "Chaos and drill runner for Kubernetes controllers, with an answer key",
+		Long: `Reckon brings up a real cluster with real controllers, plays a scenario, records
+what really happened, and holds the recording against what a model of that
+controller version predicts.`,
+		SilenceErrors: true, SilenceUsage: true,
+	}
+	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress on standard error")
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "more progress on standard error")
+	root.PersistentFlags().StringVar(&a.cache, "cache", "", "directory of built components and clusters (default: reckon in the user's cache directory)")
+	root.AddCommand(
+		newRun(a), newPlan(a), newPredict(a), newJudge(a), newReport(a), newScenarios(a), newDrills(a),
+		newBuild(a), newCluster(a), newDoctor(a), newClean(a), newSchema(a), newVersion(a),
+	)
+	return root
+}
+
+// cacheDir is the directory of everything that outlives a run.
+func (a *app) cacheDir() (string, error) {
+	if a.cache != "" {
+		return filepath.Abs(a.cache)
+	}
+	return toolchain.DefaultCache()
+}
+
+// clustersDir holds the clusters, each in a directory of its own.
+func (a *app) clustersDir() (string, error) {
+	cache, err := a.cacheDir()
+	return filepath.Join(cache, "clusters"), err
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"reckon.dev/reckon/harness/toolchain"
+)
+
+func newDoctor(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what this machine can do, and say what each lack means",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+	}
+}
+
+// finding is one line of the doctor: what was looked at, what it means.
+type finding struct {
+	ok   bool
+	what string
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	cache, err := a.cacheDir()
+	if err != nil {
+		return usage(err)
+	}
+	bad := 0
+	for _, f := range []finding{
+		platform(), goCommand(ctx), compiler(), freeDisk(cache), freeMemory(), openFiles(), a.registry(ctx),
+	} {
+		mark := "ok  "
+		if !f.ok {
+			mark = "LACK"
+			bad++
+		}
+		fmt.Fprintf(a.Out, "%s  %s\n", mark, f.what)
+	}
+	if bad > 0 {
+		return &exitError{ExitInvalid, fmt.Errorf("%d lacks: see above", bad)}
+	}
+	return nil
+}
+
+func platform() finding {
+	return finding{runtime.GOOS == "linux", fmt.Sprintf("%s/%s, %d CPUs: embedded clusters run on Linux only", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}
+}
+
+func goCommand(ctx context.Context) finding {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
+	if err != nil {
+		return finding{false, "no go command in PATH: components are built from their Go modules"}
+	}
+	return finding{true, "Go " + strings.TrimSpace(strings.TrimPrefix(string(out), "go")) + ": builds every component whose go.mod wants no newer one"}
+}
+
+func compiler() finding {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		return finding{true, "no gcc: only the race detector of `make test` needs it"}
+	}
+	return finding{true, "gcc: `make test` can use the race detector"}
+}
+
+// Building Kubernetes and one controller fills about 6 GB of Go's caches.
+const wantDisk, wantMemory, wantFiles = 8 << 30, 2 << 30, 4096
+
+func freeDisk(dir string) finding {
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		var s unix.Statfs_t
+		if unix.Statfs(dir, &s) == nil {
+			free := s.Bavail * uint64(s.Bsize)
+			return finding{free >= wantDisk, fmt.Sprintf("%d GB free at %s: a first build fills about 6 GB of caches", free>>30, dir)}
+		}
+	}
+	return finding{false, "the free disk space cannot be read"}
+}
+
+func freeMemory() finding {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return finding{false, "the free memory cannot be read"}
+	}
+	var kb uint64
+	for line := range strings.Lines(string(text)) {
+		if _, err := fmt.Sscanf(line, "MemAvailable: %d kB", &kb); err == nil {
+			break
+		}
+	}
+	return finding{kb<<10 >= wantMemory, fmt.Sprintf("%d MB of memory available: a cluster takes about 600 MB, linking the API server 1.5 GB", kb>>10)}
+}
+
+func openFiles() finding {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return finding{false, "the limit of open files cannot be read"}
+	}
+	return finding{limit.Max >= wantFiles, fmt.Sprintf("%d open files allowed: four clusters at a time want %d (ulimit -n)", limit.Max, wantFiles)}
+}
+
+func (a *app) registry(ctx context.Context) finding {
+	b, err := a.builder(a.newStatus())
+	if err != nil {
+		return finding{false, err.Error()}
+	}
+	if _, err := b.Versions(ctx, toolchain.Catalogue()[0].Name); err != nil {
+		return finding{true, "the Go module registry does not answer: only what is cached can be used"}
+	}
+	return finding{true, "the Go module registry answers"}
+}

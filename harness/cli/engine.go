@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"os"
+
+	"golang.org/x/term"
+
+	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/cluster/embedded"
+	"reckon.dev/reckon/harness/engine"
+	"reckon.dev/reckon/harness/plan"
+	"reckon.dev/reckon/harness/report"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/toolchain"
+)
+
+func (a *app) builder(st *status) (*toolchain.Builder, error) {
+	cache, err := a.cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	return &toolchain.Builder{Cache: cache, Progress: st, Now: a.Clock.Now}, nil
+}
+
+func (a *app) engine(f *runFlags, st *status) (*engine.Engine, error) {
+	builder, err := a.builder(st)
+	if err != nil {
+		return nil, err
+	}
+	clusters, err := a.clustersDir()
+	if err != nil {
+		return nil, err
+	}
+	return &engine.Engine{
+		Results: f.results, Builder: builder, Clock: a.Clock, Keep: f.keep, Reckon: ownVersion(), Progress: st.run,
+		Provider: func(_ plan.Cell, parts engine.Parts) (cluster.Provider, error) {
+			return embeddedProvider(clusters, parts, f.keep)
+		},
+	}, nil
+}
+
+// embeddedProvider makes clusters of built parts.
+func embeddedProvider(root string, parts engine.Parts, keep bool) (*embedded.Provider, error) {
+	cfg := embedded.Config{Root: root, Versions: map[string]string{}, Digests: map[string]string{}}
+	for _, p := range []struct {
+		component, program string
+		path               *string
+	}{
+		{"etcd", "etcd", &cfg.Binaries.Etcd},
+		{scenario.Kubernetes, "kube-apiserver", &cfg.Binaries.APIServer},
+		{scenario.Kubernetes, "kube-controller-manager", &cfg.Binaries.ControllerManager},
+		{scenario.Kubernetes, "kube-scheduler", &cfg.Binaries.Scheduler},
+		{"kwok", "kwok", &cfg.Binaries.Kwok},
+	} {
+		path, err := parts.Path(p.component, p.program)
+		if err != nil {
+			return nil, err
+		}
+		*p.path = path
+		artifact := parts[p.component]
+		cfg.Versions[p.program] = artifact.Version
+		for _, b := range artifact.Binaries {
+			if b.Name == p.program {
+				cfg.Digests[p.program] = "sha256:" + b.SHA256
+			}
+		}
+	}
+	return &embedded.Provider{Config: cfg}, nil
+}
+
+// textOptions: colours and width of a terminal, neither without one.
+func (a *app) textOptions() report.TextOptions {
+	f, ok := a.Out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return report.TextOptions{}
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		width = 0
+	}
+	return report.TextOptions{Color: a.Getenv("NO_COLOR") == "", Width: width}
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reckon.dev/reckon/harness/plan"
+)
+
+func newPlan(a *app) *cobra.Command {
+	var o plan.Overrides
+	var output string
+	cmd := &cobra.Command{
+		Use:   "plan DRILL|SCENARIO",
+		Short: "Print cells, versions and what will be made where. Touches nothing",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkOutput(output, "text", "json"); err != nil {
+				return usage(err)
+			}
+			p, err := a.plan(args[0], o)
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return encode(a.Out, struct {
+					*plan.Plan
+					Hash string `json:"hash"`
+				}{p, p.Hash()})
+			}
+			return printPlan(a.Out, p)
+		},
+	}
+	overrideFlags(cmd, &o)
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return cmd
+}
+
+func printPlan(w io.Writer, p *plan.Plan) error {
+	fmt.Fprintf(w, "drill %s: %d cells, about %s one after the other, hash %s\n\n", p.Drill, len(p.Cells), p.Expected().Round(time.Second), p.Hash())
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "CELL\tVERSIONS\tPROVIDER\tREPEAT\tEXPECTED\tGATE")
+	for _, c := range p.Cells {
+		var versions []string
+		for _, name := range slices.Sorted(maps.Keys(c.Versions)) {
+			versions = append(versions, name+" "+c.Versions[name])
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%s\tclaims %s, guards %s\n", c.Name, strings.Join(versions, ", "), c.Provider, c.Repeat,
+			c.Expected().Round(time.Second), c.Gate.Claims, c.Gate.Guards)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(w, "\nEach run makes, and removes again: one embedded cluster of its own (processes on loopback ports, one directory\n"+
+		"in the cache) with the namespaces drill and argo-rollouts. No other cluster and no other kubeconfig is touched.\n")
+	return err
+}
+
+func encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

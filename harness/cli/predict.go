@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/plan"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/scenarios"
+)
+
+func newPredict(a *app) *cobra.Command {
+	var o plan.Overrides
+	var output string
+	cmd := &cobra.Command{
+		Use:   "predict SCENARIO|DRILL",
+		Short: "Print the answer key, without a cluster",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkOutput(output, "text", "json"); err != nil {
+				return usage(err)
+			}
+			p, err := a.plan(args[0], o)
+			if err != nil {
+				return err
+			}
+			return a.predict(p, output)
+		},
+		ValidArgsFunction: cobra.FixedCompletions(scenarios.Names(), cobra.ShellCompDirectiveNoFileComp),
+	}
+	overrideFlags(cmd, &o)
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	return cmd
+}
+
+// answerKey is the JSON form of a prediction.
+type answerKey struct {
+	Cell   string        `json:"cell"`
+	Model  string        `json:"model"`
+	Notes  []string      `json:"notes,omitempty"`
+	Claims []answer      `json:"claims"`
+	Guards []guardAnswer `json:"guards"`
+	Trace  judge.Table   `json:"trace"`
+}
+
+type answer struct {
+	ID        string   `json:"id"`
+	Sentence  string   `json:"sentence"`
+	Predicted string   `json:"predicted"`
+	Basis     []string `json:"basis"`
+}
+
+type guardAnswer struct {
+	ID       string   `json:"id"`
+	Limit    float64  `json:"limit"`
+	Expected *float64 `json:"expected"`
+}
+
+func (a *app) predict(p *plan.Plan, output string) error {
+	var keys []answerKey
+	for _, c := range p.Cells {
+		s, params, err := c.Load()
+		if err != nil {
+			return usage(err)
+		}
+		prediction, err := s.Predict(scenario.Input{Params: params, Versions: plan.ModelVersions(c.Versions), Guards: c.Guards})
+		if err != nil {
+			return usage(err)
+		}
+		keys = append(keys, keyOf(c.Name, prediction))
+	}
+	if output == "json" {
+		return encode(a.Out, keys)
+	}
+	for i, k := range keys {
+		if i > 0 {
+			fmt.Fprintln(a.Out)
+		}
+		if err := printKey(a.Out, k, p.Cells[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func keyOf(cell string, p judge.Prediction) answerKey {
+	k := answerKey{Cell: cell, Model: p.Model, Notes: p.Notes, Trace: p.Table}
+	for _, c := range p.Claims {
+		k.Claims = append(k.Claims, answer{c.ID, c.Sentence, c.Check.Predicted(), c.Basis})
+	}
+	for _, g := range p.Guards {
+		k.Guards = append(k.Guards, guardAnswer{g.ID, g.Limit, g.Expected})
+	}
+	return k
+}
+
+func printKey(w io.Writer, k answerKey, c plan.Cell) error {
+	fmt.Fprintf(w, "%s, Argo Rollouts %s, model %s\n", k.Cell, c.Versions[scenario.ArgoRollouts], k.Model)
+	fmt.Fprintf(w, "parameters %s\n", c.Params)
+	for _, n := range k.Notes {
+		fmt.Fprintln(w, "note:", n)
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "\nCLAIM\tPREDICTED\tBASIS")
+	for _, cl := range k.Claims {
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", cl.ID, cl.Predicted, first(cl.Basis))
+		for _, b := range rest(cl.Basis) {
+			fmt.Fprintf(tw, "\t\t%s\n", b)
+		}
+	}
+	fmt.Fprintln(tw, "\nGUARD\tLIMIT\tPREDICTED WORST")
+	for _, g := range k.Guards {
+		expected := "-"
+		if g.Expected != nil {
+			expected = fmt.Sprintf("%.4g", *g.Expected)
+			if *g.Expected > g.Limit {
+				expected += " (unsafe)"
+			}
+		}
+		fmt.Fprintf(tw, "%s\t%.4g\t%s\n", g.ID, g.Limit, expected)
+	}
+	fmt.Fprintf(tw, "\n%s\n%s\n", k.Trace.Title, strings.ToUpper(strings.Join(k.Trace.Head, "\t")))
+	for _, row := range k.Trace.Rows {
+		fmt.Fprintln(tw, strings.Join(row, "\t"))
+	}
+	return tw.Flush()
+}
+
+func first(s []string) string {
+	if len(s) == 0 {
+		return "-"
+	}
+	return s[0]
+}
+
+func rest(s []string) []string { return slices.Clone(s[min(1, len(s)):]) }

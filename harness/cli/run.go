@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"reckon.dev/reckon/drills"
+	"reckon.dev/reckon/harness/engine"
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/plan"
+	"reckon.dev/reckon/harness/report"
+	"reckon.dev/reckon/harness/suite"
+)
+
+type runFlags struct {
+	plan.Overrides
+	results      string
+	label        string
+	versions     string
+	junit        string
+	planHash     string
+	output       string
+	parallel     int
+	keep, ginkgo bool
+}
+
+func newRun(a *app) *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:   "run DRILL|SCENARIO",
+		Short: "Run cells, record, judge and report",
+		Long: `Run the cells of a drill file, of a shipped drill, or of a scenario with its
+defaults. Each run leaves a directory below RESULTS/runs with its recording,
+verdict and report.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], f) },
+	}
+	overrideFlags(cmd, &f.Overrides)
+	cmd.Flags().StringVar(&f.results, "results", "results", "directory for results")
+	cmd.Flags().StringVar(&f.label, "label-filter", "", "Ginkgo label filter: scenario, provider, component-version")
+	cmd.Flags().StringVar(&f.versions, "sem-ver-filter", "", "Ginkgo version filter, e.g. argo-rollouts=1.8.2")
+	cmd.Flags().StringVar(&f.junit, "junit", "", "write Ginkgo's JUnit report of all cells to this file")
+	cmd.Flags().StringVar(&f.planHash, "plan", "", "run only if the plan has this hash")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or markdown")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 1, "runs at a time, each with a cluster of its own")
+	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave the clusters up (reckon clean removes them)")
+	cmd.Flags().BoolVar(&f.ginkgo, "ginkgo", false, "show Ginkgo's own output on standard error")
+	return cmd
+}
+
+// overrideFlags are the wishes that run, plan and predict share.
+func overrideFlags(cmd *cobra.Command, o *plan.Overrides) {
+	cmd.Flags().StringArrayVar(&o.Set, "set", nil, "set a parameter, PARAMETER=YAML")
+	cmd.Flags().StringArrayVar(&o.Versions, "version", nil, "use a component version or directory, COMPONENT=VERSION")
+	cmd.Flags().StringVar(&o.Provider, "provider", "", "cluster provider (embedded)")
+	cmd.Flags().IntVar(&o.Repeat, "repeat", 0, "repetitions of each cell (default: as the drill says)")
+}
+
+func (f *runFlags) check() error {
+	if f.parallel < 1 || f.parallel > 64 {
+		return fmt.Errorf("--parallel: %d is no number of runs, expected 1 to 64", f.parallel)
+	}
+	return checkOutput(f.output, "text", "json", "markdown")
+}
+
+func (a *app) plan(arg string, o plan.Overrides) (*plan.Plan, error) {
+	d, err := drills.Find(arg)
+	if err != nil {
+		return nil, usage(err)
+	}
+	p, err := plan.New(d, o)
+	return p, usage(err)
+}
+
+func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
+	if err := f.check(); err != nil {
+		return usage(err)
+	}
+	p, err := a.plan(arg, f.Overrides)
+	if err != nil {
+		return err
+	}
+	if f.planHash != "" && f.planHash != p.Hash() {
+		return &exitError{ExitRefused, fmt.Errorf("the plan has the hash %s, not %s: look at `reckon plan %s` again", p.Hash(), f.planHash, arg)}
+	}
+	st := a.newStatus()
+	e, err := a.engine(f, st)
+	if err != nil {
+		return usage(err)
+	}
+	parts, err := buildAll(ctx, e, p)
+	if err != nil {
+		return buildError(ctx, err)
+	}
+	options := suite.Options{LabelFilter: f.label, SemVerFilter: f.versions, JUnit: f.junit}
+	if f.ginkgo {
+		options.Output = a.Err
+	}
+	s := &suite.Suite{Plan: p, Parallel: f.parallel, Run: func(ctx context.Context, c plan.Cell, repetition int) (*engine.Outcome, error) {
+		return e.Run(ctx, c, parts[c.Name], repetition)
+	}}
+	results, err := s.Execute(ctx, options)
+	if err != nil {
+		return usage(fmt.Errorf("%w: the filters %q and %q left none of %d", err, f.label, f.versions, len(p.Cells)))
+	}
+	return a.finish(results, f.output)
+}
+
+// buildAll builds what every cell needs before anything starts, so that a
+// version that cannot be had costs no cluster.
+func buildAll(ctx context.Context, e *engine.Engine, p *plan.Plan) (map[string]engine.Parts, error) {
+	out := map[string]engine.Parts{}
+	for _, c := range p.Cells {
+		parts, err := e.Build(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		out[c.Name] = parts
+	}
+	return out, nil
+}
+
+func buildError(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return &exitError{ExitAborted, fmt.Errorf("interrupted while building: %w", err)}
+	}
+	return usage(err)
+}
+
+// finish prints the verdicts and picks the exit code.
+func (a *app) finish(results []suite.Result, output string) error {
+	var verdicts []judge.Verdict
+	var codes []int
+	var last engine.RunDir
+	for _, r := range results {
+		codes = append(codes, codesOf(r)...)
+		if r.Err != nil {
+			fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Err)
+			continue
+		}
+		if r.Outcome.Cleanup != nil {
+			fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Outcome.Cleanup)
+		}
+		verdicts = append(verdicts, r.Outcome.Run.Verdict)
+		last = r.Outcome.Dir
+	}
+	code := worst(codes)
+	if err := a.print(verdicts, output, code); err != nil {
+		return err
+	}
+	if last != "" && output == "text" {
+		fmt.Fprintf(a.Out, "\nreport: %s\n", last.File(engine.HTMLFile))
+	}
+	if code == ExitPass {
+		return nil
+	}
+	return &exitError{code: code}
+}
+
+func (a *app) print(vs []judge.Verdict, output string, code int) error {
+	switch output {
+	case "json":
+		return report.JSONRuns(a.Out, vs, code)
+	case "markdown":
+		return report.Markdown(a.Out, vs)
+	case "junit":
+		return report.JUnit(a.Out, vs)
+	}
+	if len(vs) == 0 {
+		return nil
+	}
+	return report.Text(a.Out, vs, a.textOptions())
+}
+
+func checkOutput(got string, known ...string) error {
+	for _, k := range known {
+		if got == k {
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown output %q, expected one of %v", got, known)
+}
+
+var errNotTerminal = errors.New("not a terminal")
+
+func fileOf(w any) (*os.File, error) {
+	if f, ok := w.(*os.File); ok {
+		return f, nil
+	}
+	return nil, errNotTerminal
+}

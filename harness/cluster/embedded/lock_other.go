@@ -1,0 +1,5 @@
+//go:build !unix
+
+package embedded
+
+func lockRoot(string) (func(), error) { return func() {}, nil }

@@ -1,0 +1,148 @@
+// Package cluster says what Reckon asks of a Kubernetes cluster, whoever makes
+// it. Providers live in the packages below.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"reckon.dev/reckon/harness/process"
+)
+
+// ErrNotFound is returned for a cluster that a provider does not know.
+var ErrNotFound = errors.New("no such cluster")
+
+// Capability is something that a scenario may need of a cluster.
+type Capability string
+
+// What scenarios may need.
+const (
+	// Kubelet: pods are real processes with probes, signals and sockets.
+	Kubelet Capability = "kubelet"
+	// Traffic: pods can be reached over the network.
+	Traffic Capability = "traffic"
+	// Mesh: istiod can run against the cluster.
+	Mesh Capability = "mesh"
+	// ScriptedReadiness: the script decides which pods are Ready, with the
+	// condition ReadinessGate.
+	ScriptedReadiness Capability = "scripted-readiness"
+)
+
+// ReadinessGate is the pod condition that decides over a pod's readiness where
+// readiness is scripted. A pod template names it in spec.readinessGates.
+const ReadinessGate = "reckon.dev/ready"
+
+// Options are what a caller may ask for. A provider ignores what cannot mean
+// anything to it, and refuses what it cannot do.
+type Options struct {
+	// Name has to be unique among the provider's clusters. Empty: a random one.
+	Name string
+	// Nodes is the number of nodes. 0: the provider's default.
+	Nodes int
+	// Detached: the cluster outlives this program.
+	Detached bool
+	// Labels are recorded with the cluster, e.g. the run that it is for.
+	Labels map[string]string
+}
+
+// Provider makes clusters.
+type Provider interface {
+	// Name is how drills call the provider.
+	Name() string
+	// Fidelity is the line that every report prints.
+	Fidelity() string
+	// Offers lists what scenarios may need and find here.
+	Offers() []Capability
+	// Up makes a cluster and returns when it is ready for work. If it fails, or
+	// the context ends, nothing is left.
+	Up(ctx context.Context, opts Options) (Cluster, error)
+	// List returns the clusters there are, whoever made them.
+	List(ctx context.Context) ([]Summary, error)
+	// Down removes a cluster by name. Removing what is not there is fine.
+	Down(ctx context.Context, name string) error
+	// Clean removes what crashes left. With all it removes every cluster of the
+	// provider, running ones too.
+	Clean(ctx context.Context, all bool) ([]Removed, error)
+}
+
+// Offers says whether a provider has everything that is needed, and what not.
+func Offers(p Provider, needs []Capability) (missing []Capability) {
+	offers := p.Offers()
+	for _, need := range needs {
+		if !slices.Contains(offers, need) {
+			missing = append(missing, need)
+		}
+	}
+	return missing
+}
+
+// Cluster is a running cluster.
+type Cluster interface {
+	Name() string
+	// Provider is the name of the provider.
+	Provider() string
+	// Fidelity is the provider's line.
+	Fidelity() string
+	// RESTConfig is a copy, with the rights of an administrator.
+	RESTConfig() *rest.Config
+	// Kubeconfig is a file for other programs. Mode 0600.
+	Kubeconfig() string
+	// Facts are written into every recording.
+	Facts() Facts
+	// Done is closed when the cluster is down, or when a part of it ended by
+	// itself: then Err says which, and a run on it is invalid.
+	Done() <-chan struct{}
+	Err() error
+	// Down removes the cluster. It may be called more than once.
+	Down(ctx context.Context) error
+}
+
+// APIServerRestarter is a cluster that can take its API server away and bring
+// it back at the same address.
+type APIServerRestarter interface {
+	StopAPIServer(ctx context.Context) error
+	StartAPIServer(ctx context.Context) error
+	RestartAPIServer(ctx context.Context) error
+}
+
+// Host is a cluster on whose behalf programs run on this machine: controllers
+// under test are started with its supervisor and die with the cluster.
+type Host interface {
+	Supervisor() *process.Supervisor
+	LogDir() string
+	// ReservePorts keeps n free loopback ports for such programs.
+	ReservePorts(n int) ([]int, error)
+}
+
+// Facts describe a cluster: provider, versions, digests, sizes. Keys are stable.
+type Facts map[string]string
+
+// Sorted returns the keys in order.
+func (f Facts) Sorted() []string { return slices.Sorted(maps.Keys(f)) }
+
+// Summary is a line of a list of clusters.
+type Summary struct {
+	Name       string            `json:"name"`
+	Provider   string            `json:"provider"`
+	Phase      string            `json:"phase"`
+	Server     string            `json:"server"`
+	Kubeconfig string            `json:"kubeconfig"`
+	Created    time.Time         `json:"created"`
+	Detached   bool              `json:"detached"`
+	OwnerAlive bool              `json:"ownerAlive"`
+	Running    int               `json:"running"`
+	Processes  int               `json:"processes"`
+	Labels     map[string]string `json:"labels,omitempty"`
+}
+
+// Removed is one thing that Clean removed.
+type Removed struct {
+	Cluster string `json:"cluster"`
+	Kind    string `json:"kind"` // "process" or "directory"
+	What    string `json:"what"`
+}

@@ -1,0 +1,230 @@
+// Package engine runs cells: it brings a cluster up, installs and starts the
+// components, records, plays the script, stops, takes everything down again
+// and judges what was recorded. It is plain Go and knows no test framework.
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/plan"
+	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/report"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/toolchain"
+)
+
+// Engine runs cells with everything that they need given to it.
+type Engine struct {
+	// Results is the directory that holds runs/.
+	Results string
+	Builder *toolchain.Builder
+	// Providers by name; see Providers for those that ship.
+	Provider func(cell plan.Cell, parts Parts) (cluster.Provider, error)
+	Clock    clock.WithTicker
+	// Keep leaves the cluster of a run up; its name is reported as progress.
+	Keep bool
+	// Reckon is our own version, recorded in headers.
+	Reckon   string
+	Progress func(Progress)
+}
+
+// Progress is one line of what is being done.
+type Progress struct {
+	Cell       string
+	Repetition int
+	Text       string
+}
+
+// ErrInvalid wraps what made a run invalid: the environment, not the component.
+var ErrInvalid = errors.New("invalid run")
+
+// CleanupError says that something of a run is still there.
+type CleanupError struct{ Err error }
+
+func (e *CleanupError) Error() string { return "clean-up incomplete: " + e.Err.Error() }
+func (e *CleanupError) Unwrap() error { return e.Err }
+
+// Outcome is a run with its verdict.
+type Outcome struct {
+	Dir RunDir
+	Run report.Run
+	// Cleanup is set when the tear-down left something.
+	Cleanup error
+}
+
+// Run runs one repetition of a cell. A run that could not be completed still
+// has a recording with the fault in it, and so an invalid verdict. The error is
+// for what has no verdict at all: a bad plan, a build that failed, an abort.
+func (e *Engine) Run(ctx context.Context, cell plan.Cell, parts Parts, repetition int) (*Outcome, error) {
+	s, params, err := cell.Load()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := NewRunDir(e.Results, cell, repetition, e.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	r := &run{engine: e, cell: cell, parts: parts, scenario: s, params: params, dir: dir, repetition: repetition}
+	out := &Outcome{Dir: dir}
+	if err := r.play(ctx); err != nil {
+		out.Cleanup = cleanupOf(err)
+		if ctx.Err() != nil {
+			return out, context.Cause(ctx)
+		}
+		if !errors.Is(err, ErrInvalid) && out.Cleanup == nil {
+			return out, err
+		}
+	}
+	if ctx.Err() != nil {
+		return out, context.Cause(ctx)
+	}
+	if out.Run, err = Judge(dir, Prediction); err != nil {
+		return out, r.unjudged(out, err)
+	}
+	if err := WriteReports(dir, out.Run); err != nil {
+		return out, err
+	}
+	return out, dir.LinkLatest()
+}
+
+// unjudged gives a run whose recording cannot be read (a full disk cut it) the
+// verdict that it deserves.
+func (r *run) unjudged(out *Outcome, cause error) error {
+	if r.fault != nil {
+		cause = fmt.Errorf("%w; and so %w", r.fault, cause)
+	}
+	v := judge.Unreadable(r.header(), cause.Error())
+	out.Run = report.Run{Header: r.header(), Verdict: v}
+	f, err := os.Create(out.Dir.File(VerdictFile))
+	if err != nil {
+		return nil // the disk is full: the verdict is returned all the same
+	}
+	defer f.Close()
+	_ = report.JSON(f, v)
+	return nil
+}
+
+func cleanupOf(err error) error {
+	if c, ok := errors.AsType[*CleanupError](err); ok {
+		return c
+	}
+	return nil
+}
+
+// run is one repetition under way.
+type run struct {
+	engine     *Engine
+	cell       plan.Cell
+	parts      Parts
+	scenario   scenario.Scenario
+	params     any
+	dir        RunDir
+	repetition int
+
+	cluster cluster.Cluster
+	base    time.Time
+	// fault is what made the run invalid, if anything did.
+	fault error
+}
+
+func (r *run) say(format string, args ...any) {
+	r.engine.Progress(Progress{Cell: r.cell.Name, Repetition: r.repetition, Text: fmt.Sprintf(format, args...)})
+}
+
+// play brings the cluster up, records and scripts on it and takes it down.
+func (r *run) play(ctx context.Context) (err error) {
+	r.base = r.engine.Clock.Now()
+	r.say("starting a cluster with Kubernetes %s", r.cell.Versions[scenario.Kubernetes])
+	provider, err := r.engine.Provider(r.cell, r.parts)
+	if err != nil {
+		return err
+	}
+	r.cluster, err = provider.Up(ctx, cluster.Options{Nodes: r.cell.Nodes, Labels: map[string]string{"run": string(r.dir)}})
+	if err != nil {
+		return r.invalidBeforeRecording(fmt.Errorf("starting the cluster: %w", err))
+	}
+	defer func() { err = errors.Join(err, r.tearDown()) }()
+	return r.record(ctx)
+}
+
+func (r *run) tearDown() error {
+	logs := r.saveLogs()
+	if r.engine.Keep {
+		r.say("kept cluster %s, kubeconfig %s", r.cluster.Name(), r.cluster.Kubeconfig())
+		return logs
+	}
+	r.say("removing the cluster")
+	if err := r.cluster.Down(context.Background()); err != nil {
+		return &CleanupError{err}
+	}
+	return logs
+}
+
+// saveLogs copies the logs of every process into the run directory. A full
+// disk must not keep the cluster from being removed, so that is no error here.
+func (r *run) saveLogs() error {
+	host, ok := r.cluster.(cluster.Host)
+	if !ok {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(host.LogDir(), "*.log"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			_ = os.WriteFile(filepath.Join(r.dir.File(LogDir), filepath.Base(file)), text, 0o644)
+		}
+	}
+	return nil
+}
+
+// invalidBeforeRecording writes a recording that holds nothing but the fault,
+// so that an environment that fails early is judged like any other run.
+func (r *run) invalidBeforeRecording(cause error) error {
+	r.fault = cause
+	f, err := os.Create(r.dir.File(RecordingFile))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(cause, err))
+	}
+	defer f.Close()
+	w, err := recording.NewWriter(f, r.header())
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(cause, err))
+	}
+	at := r.engine.Clock.Since(r.base)
+	_ = w.Append(recording.Fact{T: int64(at), Fault: &recording.Fault{What: "environment", Detail: cause.Error()}})
+	return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(cause, w.Close(int64(at))))
+}
+
+func (r *run) header() recording.Header {
+	h := recording.Header{
+		RunID: filepath.Base(string(r.dir)), Drill: r.cell.Drill, Cell: r.cell.Name, Repetition: r.repetition,
+		Scenario: r.cell.Scenario, Params: r.cell.Params, Guards: r.cell.Guards,
+		Gate:       map[string]string{"claims": r.cell.Gate.Claims, "guards": r.cell.Gate.Guards},
+		Components: r.parts.components(r.cell), Base: r.base, Reckon: r.engine.Reckon,
+		Cluster: recording.Cluster{Provider: r.cell.Provider},
+	}
+	if r.cluster != nil {
+		h.Cluster = recording.Cluster{Provider: r.cluster.Provider(), Fidelity: r.cluster.Fidelity(), Facts: r.cluster.Facts()}
+	}
+	return h
+}
+
+func decode(raw json.RawMessage, into any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}

@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/report"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/series"
+	"reckon.dev/reckon/scenarios"
+)
+
+// Predict makes the answer key that a recording is held against.
+type Predict func(h recording.Header) (judge.Prediction, error)
+
+// Prediction is today's answer key for a recording, from its header alone.
+func Prediction(h recording.Header) (judge.Prediction, error) {
+	s, err := scenarios.Get(h.Scenario)
+	if err != nil {
+		return judge.Prediction{}, fmt.Errorf("the recording is of an %w", err)
+	}
+	params := s.Defaults()
+	if err := decode(h.Params, params); err != nil {
+		return judge.Prediction{}, fmt.Errorf("parameters in the recording's header: %w", err)
+	}
+	return s.Predict(scenario.Input{Params: params, Versions: h.ModelVersions(), Guards: h.Guards})
+}
+
+// Judge judges the recording in a run directory. It is the only way to a
+// verdict: the run itself uses it too, so judging again gives the same bytes.
+// Errors are those of the recording (cut, edited, wrong format) and of models.
+func Judge(dir RunDir, predict Predict) (report.Run, error) {
+	f, err := os.Open(dir.File(RecordingFile))
+	if err != nil {
+		return report.Run{}, fmt.Errorf("no recording in %s: %w", dir, err)
+	}
+	defer f.Close()
+	run, err := judgeStream(f, predict)
+	if err != nil {
+		return report.Run{}, fmt.Errorf("%s: %w", dir.File(RecordingFile), err)
+	}
+	return run, nil
+}
+
+func judgeStream(in io.Reader, predict Predict) (report.Run, error) {
+	r, err := recording.NewReader(in)
+	if err != nil {
+		return report.Run{}, err
+	}
+	defer r.Close()
+	prediction, err := predict(r.Header)
+	if err != nil {
+		return report.Run{}, err
+	}
+	set, err := series.Read(r, prediction.Definitions)
+	if err != nil {
+		return report.Run{}, err
+	}
+	gate := judge.Gate{Claims: r.Header.Gate["claims"], Guards: r.Header.Gate["guards"]}
+	verdict, err := judge.Judge(r.Header, prediction, set, gate)
+	if err != nil {
+		return report.Run{}, err
+	}
+	return report.Run{Header: r.Header, Verdict: verdict, Prediction: prediction, Set: set}, nil
+}
+
+// WriteReports writes verdict.json, junit.xml and report.html.
+func WriteReports(dir RunDir, run report.Run) error {
+	renderers := map[string]func(io.Writer) error{
+		VerdictFile: func(w io.Writer) error { return report.JSON(w, run.Verdict) },
+		JUnitFile:   func(w io.Writer) error { return report.JUnit(w, []judge.Verdict{run.Verdict}) },
+		HTMLFile:    func(w io.Writer) error { return report.HTML(w, run) },
+	}
+	for name, render := range renderers {
+		var text strings.Builder
+		if err := render(&text); err != nil {
+			return fmt.Errorf("rendering %s: %w", name, err)
+		}
+		if err := os.WriteFile(dir.File(name), []byte(text.String()), 0o644); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	return nil
+}

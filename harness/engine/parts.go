@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"reckon.dev/reckon/harness/plan"
+	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/toolchain"
+)
+
+// Parts are the built components of a cell, by name.
+type Parts map[string]toolchain.Artifact
+
+// clusterParts are what an embedded cluster consists of beside Kubernetes.
+var clusterParts = []string{"etcd", "kwok"}
+
+// Requests lists the components that a cell needs, in the order of building.
+func Requests(cell plan.Cell) []toolchain.Request {
+	var out []toolchain.Request
+	for _, name := range clusterParts {
+		out = append(out, toolchain.Request{Component: name})
+	}
+	for _, c := range toolchain.Catalogue() {
+		if version, ok := cell.Versions[c.Name]; ok {
+			dir, v := plan.SplitVersion(version)
+			out = append(out, toolchain.Request{Component: c.Name, Version: v, Dir: dir})
+		}
+	}
+	return out
+}
+
+// Build builds what a cell needs, or takes it from the cache.
+func (e *Engine) Build(ctx context.Context, cell plan.Cell) (Parts, error) {
+	parts := Parts{}
+	for _, req := range Requests(cell) {
+		a, err := e.Builder.Build(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		parts[req.Component] = a
+	}
+	return parts, nil
+}
+
+// Path is the path of a program of a component.
+func (p Parts) Path(component, program string) (string, error) {
+	a, ok := p[component]
+	if !ok {
+		return "", fmt.Errorf("component %s was not built", component)
+	}
+	return a.Path(program)
+}
+
+// components are the header's lines about what took part.
+func (p Parts) components(cell plan.Cell) []recording.Component {
+	var out []recording.Component
+	for _, req := range Requests(cell) {
+		a, ok := p[req.Component]
+		if !ok {
+			continue
+		}
+		c := recording.Component{Name: a.Component, Version: a.Version, Base: a.Origin.Base, Source: a.Origin.Kind, Digests: map[string]string{}}
+		for _, b := range a.Binaries {
+			c.Digests[b.Name] = "sha256:" + b.SHA256
+		}
+		for _, edit := range a.Origin.Edits {
+			c.Edits = append(c.Edits, fmt.Sprintf("%s: %s → %s (%s)", edit.File, edit.Old, edit.New, edit.Why))
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// versions are what scripts and models see: releases, and for a directory the
+// release that it is based on.
+func (p Parts) versions(cell plan.Cell) map[string]string {
+	h := recording.Header{Components: p.components(cell)}
+	out := h.ModelVersions()
+	if _, ok := out[scenario.Kubernetes]; !ok {
+		out[scenario.Kubernetes] = cell.Versions[scenario.Kubernetes]
+	}
+	return out
+}

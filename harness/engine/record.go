@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/e2e-framework/klient"
+
+	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/component/argorollouts"
+	"reckon.dev/reckon/harness/record"
+	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/stage"
+)
+
+// namespace that the drill's objects live in. One cluster serves one run.
+const namespace = "drill"
+
+// Resources that every run records, and where: the drill's namespace, except
+// for events and leases, which tell about the whole cluster.
+var resources = []record.Resource{
+	{GVR: v1alpha1.RolloutGVR, Namespace: namespace},
+	{GVR: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, Namespace: namespace},
+	{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespace: namespace},
+	{GVR: schema.GroupVersionResource{Version: "v1", Resource: "services"}, Namespace: namespace},
+	{GVR: schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}, Namespace: namespace},
+	{GVR: schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1alpha3", Resource: "virtualservices"}, Namespace: namespace},
+	{GVR: schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1alpha3", Resource: "destinationrules"}, Namespace: namespace},
+	{GVR: schema.GroupVersionResource{Version: "v1", Resource: "events"}},
+	{GVR: schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}},
+}
+
+// Limits of the engine's own waiting.
+const (
+	installTimeout = 60 * time.Second
+	startTimeout   = 60 * time.Second
+	stopTimeout    = 15 * time.Second
+	sampleInterval = time.Second
+)
+
+// record installs the components, records while the script plays, and closes
+// the recording. What goes wrong with the environment is recorded as a fault.
+func (r *run) record(ctx context.Context) error {
+	f, err := os.Create(r.dir.File(RecordingFile))
+	if err != nil {
+		return fmt.Errorf("%w: making the recording: %w", ErrInvalid, err)
+	}
+	defer f.Close()
+	w, err := recording.NewWriter(f, r.header())
+	if err != nil {
+		r.fault = fmt.Errorf("the recording could not be written: %w", err)
+		return fmt.Errorf("%w: %w", ErrInvalid, r.fault)
+	}
+	playCtx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	rec, err := record.New(record.Config{
+		Writer: w, REST: r.cluster.RESTConfig(), Resources: resources, Clock: r.engine.Clock, Base: r.base,
+		OnFault: func(err error) { fail(err) },
+	})
+	if err != nil {
+		return err
+	}
+	playErr := r.perform(playCtx, fail, rec)
+	return r.close(ctx, playErr, rec, w)
+}
+
+// close ends the recording. After an abort nothing is worth a verdict; any
+// other error is a fault of the environment and goes into the recording.
+func (r *run) close(ctx context.Context, playErr error, rec *record.Recorder, w *recording.Writer) error {
+	if playErr != nil && ctx.Err() == nil {
+		r.fault = playErr
+		rec.Fault(faultOf(playErr))
+	}
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	stopErr := rec.Stop(stopCtx)
+	closeErr := w.Close(int64(rec.Now()))
+	if err := errors.Join(playErr, stopErr, closeErr); err != nil {
+		if r.fault == nil {
+			r.fault = err
+		}
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+// partFault is a fault with the name of the part that failed.
+type partFault struct {
+	part string
+	err  error
+}
+
+func (e *partFault) Error() string { return e.part + ": " + e.err.Error() }
+func (e *partFault) Unwrap() error { return e.err }
+
+func faultOf(err error) (what, detail string) {
+	if p, ok := errors.AsType[*partFault](err); ok {
+		return p.part, p.err.Error()
+	}
+	return "run", err.Error()
+}
+
+// perform starts the components and the recorder, and plays the script.
+func (r *run) perform(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) error {
+	if err := r.prepare(ctx); err != nil {
+		return &partFault{"set-up", err}
+	}
+	controller, err := r.startController(ctx, rec)
+	if err != nil {
+		return &partFault{argorollouts.Name, err}
+	}
+	go r.watchParts(ctx, fail, controller)
+	rec.AddSampler(record.Metrics(argorollouts.Name, controller.MetricsURL, sampleInterval, nil, "rollout", "controller_clientset", "workqueue_depth", "process_"))
+	if err := rec.Start(ctx); err != nil {
+		return cause(ctx, &partFault{"recorder", err})
+	}
+	if err := r.script(ctx, fail, rec); err != nil {
+		return cause(ctx, &partFault{"script", err})
+	}
+	syncCtx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	if err := rec.Sync(syncCtx); err != nil {
+		return cause(ctx, &partFault{"recorder", fmt.Errorf("the end of the run was not seen by every watch: %w", err)})
+	}
+	return context.Cause(ctx)
+}
+
+// cause prefers the reason for which the context was ended, such as a
+// controller that died, to the error that followed from it.
+func cause(ctx context.Context, err error) error {
+	if c := context.Cause(ctx); c != nil {
+		return c
+	}
+	return err
+}
+
+// prepare installs CRDs and makes the namespace.
+func (r *run) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, installTimeout)
+	defer cancel()
+	r.say("installing the CRDs of Argo Rollouts %s", r.cell.Versions[scenario.ArgoRollouts])
+	if err := argorollouts.Install(ctx, r.cluster.RESTConfig(), r.parts[scenario.ArgoRollouts].Assets); err != nil {
+		return err
+	}
+	c, err := newClient(r.cluster.RESTConfig())
+	if err != nil {
+		return err
+	}
+	return c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+}
+
+func (r *run) startController(ctx context.Context, rec *record.Recorder) (*argorollouts.Controller, error) {
+	host, ok := r.cluster.(cluster.Host)
+	if !ok {
+		return nil, fmt.Errorf("provider %s cannot run controllers as processes", r.cell.Provider)
+	}
+	binary, err := r.parts.Path(scenario.ArgoRollouts, "rollouts-controller")
+	if err != nil {
+		return nil, err
+	}
+	ports, err := host.ReservePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	r.say("starting Argo Rollouts %s", r.cell.Versions[scenario.ArgoRollouts])
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return argorollouts.Start(ctx, host.Supervisor(), argorollouts.Config{
+		Binary: binary, Version: r.parts.versions(r.cell)[scenario.ArgoRollouts], Kubeconfig: r.cluster.Kubeconfig(),
+		LogDir: host.LogDir(), HealthPort: ports[0], MetricsPort: ports[1],
+		OnLine: rec.LogLine(argorollouts.Name), Clock: r.engine.Clock,
+	})
+}
+
+// watchParts ends the run when a part of it ends by itself.
+func (r *run) watchParts(ctx context.Context, fail context.CancelCauseFunc, controller *argorollouts.Controller) {
+	select {
+	case <-ctx.Done():
+	case <-controller.Process.Done():
+		if err := controller.Process.Err(); err != nil {
+			fail(&partFault{argorollouts.Name, err})
+		}
+	case <-r.cluster.Done():
+		if err := r.cluster.Err(); err != nil {
+			fail(&partFault{"cluster", err})
+		}
+	}
+}
+
+// script plays the scenario's script with the readiness of pods in its hands.
+func (r *run) script(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) error {
+	config := r.cluster.RESTConfig()
+	config.Wrap(rec.RecordCalls)
+	c, err := newClient(config)
+	if err != nil {
+		return err
+	}
+	pods, err := kubernetes.NewForConfig(r.cluster.RESTConfig())
+	if err != nil {
+		return err
+	}
+	readiness := stage.NewReadiness(c, r.engine.Clock)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := readiness.Run(ctx, stage.InformerPods{Client: pods, Namespace: namespace}); err != nil {
+			fail(&partFault{"readiness", err})
+		}
+	}()
+	defer func() { cancel(); <-done }()
+	return r.scenario.Script(ctx, r.params, &stage.Stage{
+		Client: c, Namespace: namespace, Recorder: rec, Readiness: readiness, Clock: r.engine.Clock,
+		Progress: func(step string) { r.say("%s", step) }, Versions: r.parts.versions(r.cell),
+	})
+}
+
+// newClient is e2e-framework's client with the types that scripts use. Rate
+// limits are off: a script must not be slower than what it drills.
+func newClient(config *rest.Config) (client.Client, error) {
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	c, err := klient.NewControllerRuntimeClient(config, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("making the script's client: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,383 @@
+// Package plan turns a drill and the wishes of the command line into cells:
+// what is run, on what, with which versions. It touches nothing.
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"reckon.dev/reckon/drills"
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/nearest"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/strict"
+	"reckon.dev/reckon/harness/toolchain"
+	"reckon.dev/reckon/scenarios"
+)
+
+// Overrides are what the command line says beside the drill.
+type Overrides struct {
+	// Set replaces parameters, "name=YAML value", in every scenario that has them.
+	Set []string
+	// Versions replaces a component's matrix, "component=version or directory".
+	Versions []string
+	Provider string
+	Repeat   int // 0: as the drill says
+}
+
+// Plan is everything that a run will do.
+type Plan struct {
+	Drill string `json:"drill"`
+	Cells []Cell `json:"cells"`
+}
+
+// Cell is one scenario with one set of parameters, versions and cluster.
+type Cell struct {
+	// Name tells the cell apart from the others of its plan.
+	Name     string          `json:"name"`
+	Drill    string          `json:"drill"`
+	Scenario string          `json:"scenario"`
+	Params   json.RawMessage `json:"params"`
+	// Versions are versions or directories by component, Kubernetes included.
+	Versions map[string]string  `json:"versions"`
+	Provider string             `json:"provider"`
+	Nodes    int                `json:"nodes,omitempty"`
+	Guards   map[string]float64 `json:"guards,omitempty"`
+	Gate     judge.Gate         `json:"gate"`
+	Repeat   int                `json:"repeat"`
+	// ExpectedSec is how long one run takes when all goes as predicted.
+	ExpectedSec float64 `json:"expectedSeconds"`
+}
+
+// New computes the plan of a drill.
+func New(d *drills.Drill, o Overrides) (*Plan, error) {
+	p := &Plan{Drill: d.Metadata.Name}
+	wishes, err := parseWishes(d, o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range d.Spec.Scenarios {
+		cells, err := cellsOf(d, i, wishes)
+		if err != nil {
+			return nil, err
+		}
+		p.Cells = append(p.Cells, cells...)
+	}
+	return p, p.distinct()
+}
+
+// Hash identifies what the plan does: same hash, same cells.
+func (p *Plan) Hash() string {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // plain data always marshals
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:6])
+}
+
+// Expected is how long the whole plan takes, one run after the other.
+func (p *Plan) Expected() time.Duration {
+	var total time.Duration
+	for _, c := range p.Cells {
+		total += c.Expected() * time.Duration(c.Repeat)
+	}
+	return total
+}
+
+// Expected is how long one run of the cell takes, its cluster included.
+func (c Cell) Expected() time.Duration { return time.Duration(c.ExpectedSec * float64(time.Second)) }
+
+// distinct numbers cells that differ in nothing that their names show.
+func (p *Plan) distinct() error {
+	seen := map[string]int{}
+	for i := range p.Cells {
+		name := p.Cells[i].Name
+		if seen[name]++; seen[name] > 1 {
+			p.Cells[i].Name = fmt.Sprintf("%s#%d", name, seen[name])
+		}
+	}
+	return nil
+}
+
+var unsafe = regexp.MustCompile(`[^A-Za-z0-9.]+`)
+
+// Slug is the cell's name as part of a file name.
+func (c Cell) Slug() string { return strings.Trim(unsafe.ReplaceAllString(c.Name, "-"), "-") }
+
+// Load returns the scenario and its parameters as the cell has them.
+func (c Cell) Load() (scenario.Scenario, any, error) {
+	s, err := scenarios.Get(c.Scenario)
+	if err != nil {
+		return nil, nil, err
+	}
+	params := s.Defaults()
+	if err := json.Unmarshal(c.Params, params); err != nil {
+		return nil, nil, fmt.Errorf("parameters of scenario %s: %w", c.Scenario, err)
+	}
+	return s, params, nil
+}
+
+// clusterOverhead is about what bringing a cluster up and down takes.
+const clusterOverhead = 8 * time.Second
+
+// axis is one dimension of a scenario's matrix.
+type axis struct {
+	key    string
+	values []any
+	nodes  []strict.Node
+}
+
+func cellsOf(d *drills.Drill, i int, w wishes) ([]Cell, error) {
+	sc, node := d.Spec.Scenarios[i], d.ScenarioNode(i)
+	s, err := scenarios.Get(sc.Name)
+	if err != nil {
+		return nil, err
+	}
+	axes := axesOf(sc, node, s, w)
+	var out []Cell
+	for pick := range combinations(axes) {
+		cell, err := w.cell(d, sc, node, s, axes, pick)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, cell)
+	}
+	return out, nil
+}
+
+// axesOf sorts components before parameters, each by name, so that plans are stable.
+func axesOf(sc drills.Scenario, node strict.Node, s scenario.Scenario, w wishes) []axis {
+	var out []axis
+	add := func(key string) {
+		a := axis{key: key, values: sc.Matrix[key]}
+		for j := range a.values {
+			a.nodes = append(a.nodes, node.Find("matrix", key).Index(j))
+		}
+		out = append(out, a)
+	}
+	for _, component := range s.Components() {
+		if v, ok := w.versions[component]; ok {
+			out = append(out, axis{key: component, values: []any{v}, nodes: []strict.Node{{}}})
+		} else if _, ok := sc.Matrix[component]; ok {
+			add(component)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(sc.Matrix)) {
+		if _, set := w.set[key]; !set && !slices.Contains(s.Components(), key) {
+			add(key)
+		}
+	}
+	return out
+}
+
+// combinations yields one index for each axis, the last axis fastest.
+func combinations(axes []axis) func(yield func([]int) bool) {
+	return func(yield func([]int) bool) {
+		pick := make([]int, len(axes))
+		for {
+			if !yield(slices.Clone(pick)) {
+				return
+			}
+			i := len(axes) - 1
+			for ; i >= 0; i-- {
+				if pick[i]++; pick[i] < len(axes[i].values) {
+					break
+				}
+				pick[i] = 0
+			}
+			if i < 0 {
+				return
+			}
+		}
+	}
+}
+
+// wishes are parsed overrides.
+type wishes struct {
+	set      map[string]*strict.Document
+	order    []string
+	versions map[string]string
+	provider string
+	repeat   int
+}
+
+func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
+	w := wishes{set: map[string]*strict.Document{}, versions: map[string]string{}, provider: o.Provider, repeat: o.Repeat}
+	if w.provider != "" && !slices.Contains(drills.Providers, w.provider) {
+		return w, fmt.Errorf("--provider: unknown provider %q%s; there is %s", w.provider, nearest.Hint(w.provider, drills.Providers), strings.Join(drills.Providers, ", "))
+	}
+	if o.Repeat < 0 {
+		return w, fmt.Errorf("--repeat: %d is no number of repetitions", o.Repeat)
+	}
+	var params, components []string
+	for _, sc := range d.Spec.Scenarios {
+		s, err := scenarios.Get(sc.Name)
+		if err != nil {
+			return w, err
+		}
+		params = append(params, scenario.Names(s.Defaults())...)
+		components = append(components, s.Components()...)
+	}
+	components = append(components, scenario.Kubernetes)
+	for _, kv := range o.Set {
+		key, value, ok := strings.Cut(kv, "=")
+		if !ok || !slices.Contains(params, key) {
+			return w, fmt.Errorf("--set %s: expected PARAMETER=VALUE%s with a parameter of %s", kv, nearest.Hint(key, params), strings.Join(slices.Compact(params), ", "))
+		}
+		doc, err := strict.Parse("--set "+kv, []byte(key+": "+value))
+		if err != nil {
+			return w, fmt.Errorf("--set %s: %q is no YAML value", kv, value)
+		}
+		w.set[key] = doc
+		w.order = append(w.order, key)
+	}
+	for _, kv := range o.Versions {
+		component, version, ok := strings.Cut(kv, "=")
+		if !ok || !slices.Contains(components, component) {
+			return w, fmt.Errorf("--version %s: expected COMPONENT=VERSION or COMPONENT=DIRECTORY%s with a component of %s", kv, nearest.Hint(component, components), strings.Join(slices.Compact(components), ", "))
+		}
+		if err := drills.CheckVersion(version); err != nil {
+			return w, fmt.Errorf("--version %s: %w", kv, err)
+		}
+		w.versions[component] = version
+	}
+	return w, nil
+}
+
+func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s scenario.Scenario, axes []axis, pick []int) (Cell, error) {
+	cell := Cell{
+		Drill: d.Metadata.Name, Scenario: sc.Name, Provider: d.Spec.Cluster.Provider, Nodes: d.Spec.Cluster.Nodes,
+		Versions: w.baseVersions(d, s), Guards: sc.Guards, Gate: d.Spec.Gate, Repeat: d.Spec.Repeat,
+	}
+	if w.provider != "" {
+		cell.Provider = w.provider
+	}
+	if w.repeat > 0 {
+		cell.Repeat = w.repeat
+	}
+	params := s.Defaults()
+	if err := node.Find("params").Decode(params); err != nil {
+		return cell, err
+	}
+	var labels []string
+	for i, a := range axes {
+		value, at := a.values[pick[i]], a.nodes[pick[i]]
+		label, err := applyAxis(&cell, params, s, a.key, value, at)
+		if err != nil {
+			return cell, err
+		}
+		labels = append(labels, label)
+	}
+	for _, key := range w.order {
+		if slices.Contains(scenario.Names(params), key) {
+			if err := w.set[key].Decode(params); err != nil {
+				return cell, err
+			}
+		}
+	}
+	cell.Name = sc.Name
+	if len(labels) > 0 {
+		cell.Name += "[" + strings.Join(labels, ",") + "]"
+	}
+	return cell, finish(&cell, s, params, node)
+}
+
+func (w wishes) baseVersions(d *drills.Drill, s scenario.Scenario) map[string]string {
+	out := map[string]string{}
+	for _, c := range toolchain.Catalogue() {
+		if c.Name == scenario.Kubernetes || slices.Contains(s.Components(), c.Name) {
+			out[c.Name] = c.Default
+		}
+	}
+	if v := d.Spec.Cluster.Kubernetes; v != "" {
+		out[scenario.Kubernetes] = v
+	}
+	if v, ok := w.versions[scenario.Kubernetes]; ok {
+		out[scenario.Kubernetes] = v
+	}
+	return out
+}
+
+// applyAxis puts one value of the matrix into the cell and returns its label.
+func applyAxis(cell *Cell, params any, s scenario.Scenario, key string, value any, at strict.Node) (string, error) {
+	if slices.Contains(s.Components(), key) {
+		version, ok := value.(string)
+		if !ok {
+			return "", at.Errorf("expected a version as text, such as v1.8.2")
+		}
+		if err := drills.CheckVersion(version); err != nil {
+			return "", at.Errorf("%v", err)
+		}
+		cell.Versions[key] = version
+		return key + "=" + version, nil
+	}
+	if err := at.As(key).Decode(params); err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "", at.Errorf("%v", err)
+	}
+	return key + "=" + strings.Trim(string(text), `"`), nil
+}
+
+// finish checks the parameters as a whole and freezes them.
+func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node) error {
+	if err := s.Check(params, ModelVersions(cell.Versions)); err != nil {
+		field, ok := errors.AsType[*scenario.FieldError](err)
+		if !ok || node.IsZero() {
+			return fmt.Errorf("scenario %s: %w", s.Name(), err)
+		}
+		at := node.Find("params", topField(field.Field))
+		if at.IsZero() {
+			at = node
+		}
+		return at.Errorf("%v", err)
+	}
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	cell.Params = raw
+	cell.ExpectedSec = (s.Expected(params) + clusterOverhead).Seconds()
+	return nil
+}
+
+func topField(path string) string {
+	if i := strings.IndexAny(path, ".["); i >= 0 {
+		return path[:i]
+	}
+	return path
+}
+
+// SplitVersion takes apart "directory@base"; a plain version has no directory.
+func SplitVersion(v string) (dir, version string) {
+	if !strings.HasPrefix(v, ".") && !strings.Contains(v, "/") {
+		return "", v
+	}
+	dir, version, _ = strings.Cut(v, "@")
+	return dir, version
+}
+
+// ModelVersions are the versions that models are asked for: those of releases,
+// and of a directory the release that it is said to be based on.
+func ModelVersions(versions map[string]string) map[string]string {
+	out := map[string]string{}
+	for component, v := range versions {
+		dir, version := SplitVersion(v)
+		if version == "" {
+			version = dir
+		}
+		out[component] = version
+	}
+	return out
+}

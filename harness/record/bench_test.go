@@ -1,0 +1,317 @@
+package record
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/series"
+)
+
+var (
+	pods            = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	configMaps      = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	replicaSets     = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+	virtualServices = schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1", Resource: "virtualservices"}
+)
+
+// BenchmarkRecorder measures facts a second from the bytes of watches to the
+// compressed file, all in this process: a third each of replica sets, pods
+// (trimmed) and virtual services, 500 objects of each.
+func BenchmarkRecorder(b *testing.B) {
+	transport := newCannedTransport(b.N)
+	var file counter
+	base := time.Now()
+	w, err := recording.NewWriter(&file, recording.Header{Base: base})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := New(Config{
+		Writer:    w,
+		REST:      &rest.Config{Host: "http://canned", Transport: transport},
+		Resources: []Resource{{GVR: replicaSets}, {GVR: pods}, {GVR: virtualServices}},
+		Base:      base,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	runtime.GC()
+	heap := watchHeap()
+	b.ResetTimer()
+	begin, cpu := time.Now(), processCPU()
+	if err := r.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	transport.await()
+	if err := r.Stop(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	took, used := time.Since(begin), processCPU()-cpu
+	b.StopTimer()
+	peak := heap()
+	if got := w.Facts(); got < int64(b.N) {
+		b.Fatalf("%d facts for %d events", got, b.N)
+	}
+	b.ReportMetric(float64(b.N)/took.Seconds(), "facts/s")
+	b.ReportMetric(float64(b.N)/used.Seconds(), "facts/cpu-s")
+	b.ReportMetric(float64(peak)/(1<<20), "peak-heap-MB")
+	b.ReportMetric(float64(file.n.Load())/float64(b.N), "file-B/fact")
+}
+
+// BenchmarkDecode compares the recorder's way from a watch line to a trimmed
+// body with the usual one through maps.
+func BenchmarkDecode(b *testing.B) {
+	line := []byte(eventLine("MODIFIED", replicaSetBody(1, 1234)))
+	b.Run("raw", func(b *testing.B) {
+		w := &watch{res: Resource{Trim: TrimObject}, live: newLive()}
+		b.SetBytes(int64(len(line)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := w.decode(line, 0); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("unstructured", func(b *testing.B) {
+		b.SetBytes(int64(len(line)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var e struct {
+				Type   string          `json:"type"`
+				Object json.RawMessage `json:"object"`
+			}
+			if err := json.Unmarshal(line, &e); err != nil {
+				b.Fatal(err)
+			}
+			var u unstructured.Unstructured
+			if err := u.UnmarshalJSON(e.Object); err != nil {
+				b.Fatal(err)
+			}
+			u.SetManagedFields(nil)
+			if _, err := u.MarshalJSON(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// recordingOf writes n facts of the three kinds.
+func recordingOf(b *testing.B, n int) []byte {
+	b.Helper()
+	var file bytes.Buffer
+	w, err := recording.NewWriter(&file, recording.Header{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range n {
+		o := recording.Object{Change: recording.Modified, Namespace: "drill", RV: uint64(i + 1)}
+		var body string
+		trim := TrimObject
+		switch i % 3 {
+		case 0:
+			o.Resource, o.Name, body = "replicasets.apps", "demo", replicaSetBody(i%500, i)
+		case 1:
+			o.Resource, o.Name, body, trim = "pods", "demo", podBody(i%500, i), TrimPod
+		case 2:
+			o.Resource, o.Name, body = "virtualservices.networking.istio.io", "demo", virtualServiceBody(i%500, i)
+		}
+		if o.Body, err = trim(nil, []byte(body)); err != nil {
+			b.Fatal(err)
+		}
+		if err := w.Append(recording.Fact{T: int64(i) * 1e6, Object: &o}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.Close(int64(n) * 1e6); err != nil {
+		b.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// BenchmarkReader measures uncompressed bytes a second, on all processors and
+// (cpu-MB/s) per second of processor time.
+func BenchmarkReader(b *testing.B) {
+	file := recordingOf(b, 15000)
+	benchmarkRead(b, func() *recording.Trailer {
+		r, err := recording.NewReader(bytes.NewReader(file))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer r.Close()
+		for {
+			if _, err := r.Next(); err == io.EOF {
+				return r.Trailer()
+			} else if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkSeriesRead does the same for the reading of three series.
+func BenchmarkSeriesRead(b *testing.B) {
+	file := recordingOf(b, 15000)
+	defs := []series.Definition{
+		{Name: "available", Object: &series.FromObject{Resource: "replicasets.apps", Value: func(v *series.View) (series.Value, bool) {
+			return series.Number(float64(v.Status.AvailableReplicas)), true
+		}}},
+		{Name: "weight", Object: &series.FromObject{Resource: "virtualservices.networking.istio.io", Value: func(v *series.View) (series.Value, bool) {
+			return series.Number(float64(v.Spec.HTTP[0].Route[1].Weight)), true
+		}}},
+		{Name: "phase", Object: &series.FromObject{Resource: "pods", Value: func(v *series.View) (series.Value, bool) {
+			return series.Text(v.Status.Phase), true
+		}}},
+	}
+	benchmarkRead(b, func() *recording.Trailer {
+		r, err := recording.NewReader(bytes.NewReader(file))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer r.Close()
+		if _, err := series.Read(r, defs); err != nil {
+			b.Fatal(err)
+		}
+		return r.Trailer()
+	})
+}
+
+func benchmarkRead(b *testing.B, read func() *recording.Trailer) {
+	size := read().Bytes
+	b.SetBytes(size)
+	b.ReportAllocs()
+	b.ResetTimer()
+	cpu := processCPU()
+	for range b.N {
+		read()
+	}
+	b.ReportMetric(float64(size)*float64(b.N)/1e6/(processCPU()-cpu).Seconds(), "cpu-MB/s")
+}
+
+// cannedTransport answers lists with nothing and watches with n events.
+type cannedTransport struct {
+	left  atomic.Int64
+	open  atomic.Int64
+	lines map[string][]byte
+	done  chan struct{}
+}
+
+func newCannedTransport(n int) *cannedTransport {
+	t := &cannedTransport{lines: map[string][]byte{}, done: make(chan struct{})}
+	t.left.Store(int64(n))
+	for suffix, body := range map[string]func(i, rv int) string{
+		"replicasets": replicaSetBody, "pods": podBody, "virtualservices": virtualServiceBody,
+	} {
+		var all bytes.Buffer
+		for i := range 500 {
+			all.WriteString(eventLine("MODIFIED", body(i, 1000+i)))
+		}
+		t.lines[suffix] = all.Bytes()
+	}
+	t.open.Store(int64(len(t.lines)))
+	return t
+}
+
+func (t *cannedTransport) await() { <-t.done }
+
+func (t *cannedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	body := io.NopCloser(io.Reader(strings.NewReader(listBody(1))))
+	if req.URL.Query().Get("watch") != "" {
+		resource := req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:]
+		body = &cannedStream{t: t, ctx: req.Context(), all: t.lines[resource]}
+	}
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: body, Request: req}, nil
+}
+
+// cannedStream repeats its lines, whole ones, until the transport has no more
+// events to give; then it blocks like a quiet watch.
+type cannedStream struct {
+	t    *cannedTransport
+	ctx  context.Context
+	all  []byte
+	at   int
+	line []byte
+}
+
+func (s *cannedStream) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		if len(s.line) == 0 && !s.more() {
+			break
+		}
+		c := copy(p[n:], s.line)
+		s.line, n = s.line[c:], n+c
+	}
+	if n > 0 {
+		return n, nil
+	}
+	if s.t.open.Add(-1) == 0 {
+		close(s.t.done)
+	}
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+func (s *cannedStream) more() bool {
+	if s.t.left.Add(-1) < 0 {
+		return false
+	}
+	end := s.at + bytes.IndexByte(s.all[s.at:], '\n') + 1
+	s.line, s.at = s.all[s.at:end], end%len(s.all)
+	return true
+}
+
+func (s *cannedStream) Close() error { return nil }
+
+// counter counts what is written to it.
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// processCPU is the processor time of this process so far. On a busy machine
+// it says more than the wall clock.
+func processCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// watchHeap samples the heap until the returned function is called, which
+// gives the peak in bytes, garbage included.
+func watchHeap() (peak func() uint64) {
+	stop, result := make(chan struct{}), make(chan uint64)
+	go func() {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		var most uint64
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			metrics.Read(sample)
+			most = max(most, sample[0].Value.Uint64())
+			select {
+			case <-tick.C:
+			case <-stop:
+				result <- most
+				return
+			}
+		}
+	}()
+	return func() uint64 { close(stop); return <-result }
+}

@@ -1,0 +1,180 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"reckon.dev/reckon/harness/recording"
+)
+
+// kubeconfigVariable names the kubeconfig of a cluster that these tests may
+// write to, in a namespace of their own.
+const kubeconfigVariable = "RECKON_TEST_KUBECONFIG"
+
+const (
+	writers   = 16
+	writeTime = 10 * time.Second
+)
+
+// TestEveryWriteToARealServerIsRecorded writes config maps as fast as the
+// server takes them and then looks for every version that a write returned.
+func TestEveryWriteToARealServerIsRecorded(t *testing.T) {
+	path := os.Getenv(kubeconfigVariable)
+	if path == "" {
+		t.Skip(kubeconfigVariable + " is not set")
+	}
+	cfg, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.QPS = -1
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	namespace := newNamespace(ctx, t, cfg)
+
+	name := filepath.Join(t.TempDir(), "recording.jsonl.zst")
+	file, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	base := time.Now()
+	w, err := recording.NewWriter(file, recording.Header{Base: base})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(Config{Writer: w, REST: cfg, Base: base, Resources: []Resource{{GVR: configMaps, Namespace: namespace}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Stop(context.Background()) }()
+	if err := r.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	heap := watchHeap()
+	versions, err := writeConfigMaps(ctx, cfg, namespace)
+	peak := heap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Sync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(int64(r.Now())); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkVersions(t, readFacts(t, text), versions)
+	t.Logf("%d writes in %s: %.0f/s, peak heap %d MiB with the clients, %d bytes of recording",
+		len(versions), writeTime, float64(len(versions))/writeTime.Seconds(), peak>>20, len(text))
+}
+
+func checkVersions(t *testing.T, got facts, want map[uint64]bool) {
+	t.Helper()
+	if gaps := got.gaps(); len(gaps) > 0 {
+		t.Errorf("gaps: %+v", gaps)
+	}
+	for _, f := range got {
+		if f.Object != nil {
+			delete(want, f.Object.RV)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("%d versions that writes returned are not in the recording", len(want))
+	}
+}
+
+// writeConfigMaps creates, updates and deletes config maps from several
+// goroutines and returns the versions that the server gave.
+func writeConfigMaps(ctx context.Context, cfg *rest.Config, namespace string) (map[uint64]bool, error) {
+	var mu sync.Mutex
+	versions := map[uint64]bool{}
+	note := func(o *unstructured.Unstructured) error {
+		v, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+		mu.Lock()
+		defer mu.Unlock()
+		versions[v] = true
+		return err
+	}
+	end := time.Now().Add(writeTime)
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range writers {
+		client, err := dynamic.NewForConfig(cfg)
+		if err != nil {
+			return nil, err
+		}
+		maps := client.Resource(configMaps).Namespace(namespace)
+		group.Go(func() error {
+			for n := 0; time.Now().Before(end); n++ {
+				if err := writeOne(ctx, maps, fmt.Sprintf("w%d-%d", i, n%50), n, note); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	return versions, err
+}
+
+func writeOne(ctx context.Context, maps dynamic.ResourceInterface, name string, n int, note func(*unstructured.Unstructured) error) error {
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": name},
+		"data":     map[string]any{"n": strconv.Itoa(n), "managedFields": "stays"},
+	}}
+	if n%500 == 499 {
+		return maps.Delete(ctx, name, metav1.DeleteOptions{})
+	}
+	got, err := maps.Update(ctx, o, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		got, err = maps.Create(ctx, o, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return err
+	}
+	return note(got)
+}
+
+// newNamespace makes a namespace that lasts as long as the test.
+func newNamespace(ctx context.Context, t *testing.T, cfg *rest.Config) string {
+	t.Helper()
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	o, err := namespaces.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"generateName": "reckon-record-"},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := namespaces.Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return o.GetName()
+}

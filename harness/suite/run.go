@@ -1,0 +1,54 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/formatter"
+	"github.com/onsi/ginkgo/v2/reporters"
+)
+
+// Options are the parts of Ginkgo's configuration that the command line offers.
+type Options struct {
+	LabelFilter  string
+	SemVerFilter string
+	// JUnit is where Ginkgo's own JUnit report goes, "" for nowhere.
+	JUnit string
+	// Output takes Ginkgo's own reporting; nil discards it.
+	Output io.Writer
+}
+
+// Execute runs the suite outside `go test`. Ginkgo allows one suite in the life
+// of a process. A cell that does not pass is no error here; see Results.
+func (s *Suite) Execute(ctx context.Context, o Options) ([]Result, error) {
+	config, reporter := ginkgo.GinkgoConfiguration()
+	config.LabelFilter, config.SemVerFilter = o.LabelFilter, o.SemVerFilter
+	config.FailOnEmpty = false
+	reporter.NoColor, reporter.Succinct = true, true
+	if o.Output == nil {
+		o.Output = io.Discard
+	}
+	formatter.ColorableStdOut = o.Output // where RunSpecs' own reporter writes; stdout is for results
+	runs := s.Register(ctx)
+	if o.JUnit != "" {
+		ginkgo.ReportAfterSuite("junit", func(r ginkgo.Report) {
+			if err := reporters.GenerateJUnitReport(r, o.JUnit); err != nil {
+				ginkgo.Fail(fmt.Sprintf("writing the JUnit report: %v", err))
+			}
+		})
+	}
+	runs.choose(ginkgo.PreviewSpecs(s.Plan.Drill, config, reporter))
+	ginkgo.RunSpecs(verdicts{}, s.Plan.Drill, config, reporter)
+	results := runs.Results()
+	if len(results) == 0 {
+		return nil, ErrNothing
+	}
+	return results, nil
+}
+
+// verdicts is the testing.T that RunSpecs wants. Failing is left to verdicts.
+type verdicts struct{}
+
+func (verdicts) Fail() {}

@@ -1,0 +1,94 @@
+// Package suite is the Ginkgo front end over cells: labels, version filters,
+// timeouts, clean-up on interrupt, JUnit. One spec is one cell; the engine
+// under it is plain Go, so everything here could be run without Ginkgo.
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"reckon.dev/reckon/harness/engine"
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/plan"
+)
+
+// Suite runs the cells of a plan.
+type Suite struct {
+	Plan *plan.Plan
+	// Run runs one repetition of a cell.
+	Run RunFunc
+	// Parallel is how many runs are under way at a time, at least 1. Ginkgo
+	// itself runs one spec after the other in one process; the runs that its
+	// specs wait for are what is parallel.
+	Parallel int
+}
+
+// RunFunc runs one repetition of a cell. The error is why there is no verdict.
+type RunFunc func(ctx context.Context, c plan.Cell, repetition int) (*engine.Outcome, error)
+
+// Result is one repetition of a cell that was run.
+type Result struct {
+	Cell       plan.Cell
+	Repetition int
+	Outcome    *engine.Outcome
+	Err        error
+}
+
+// ErrNothing says that filters left every cell out.
+var ErrNothing = errors.New("no cell was selected")
+
+// Register declares one spec for each cell. It must be called from a function
+// that runs before RunSpecs, never from an importable package's variables
+// (onsi/ginkgo#1206). The results are complete when RunSpecs has returned.
+func (s *Suite) Register(ctx context.Context) *Runs {
+	runs := newRuns(ctx, s)
+	ginkgo.Describe(s.Plan.Drill, func() {
+		for _, cell := range s.Plan.Cells {
+			body := func(ctx ginkgo.SpecContext) { spec(ctx, runs, cell) }
+			ginkgo.It(cell.Name, append(decorations(cell), body)...)
+		}
+	})
+	return runs
+}
+
+// decorations are the labels by which cells are chosen: scenario, provider and
+// each component with its version; versions can be filtered as versions too.
+func decorations(c plan.Cell) []any {
+	labels := ginkgo.Labels{c.Scenario, c.Provider}
+	out := []any{ginkgo.SpecTimeout(timeout(c)), ginkgo.GracePeriod(time.Minute)}
+	for component, version := range c.Versions {
+		if dir, _ := plan.SplitVersion(version); dir == "" {
+			labels = append(labels, component+"-"+version)
+			out = append(out, ginkgo.ComponentSemVerConstraint(component, "= "+strings.TrimPrefix(version, "v")))
+		}
+	}
+	return append(out, labels)
+}
+
+// timeout is generous: it ends a run that hangs, it judges nothing.
+func timeout(c plan.Cell) time.Duration {
+	return time.Duration(c.Repeat) * (3*c.Expected() + 5*time.Minute)
+}
+
+func spec(ctx ginkgo.SpecContext, runs *Runs, cell plan.Cell) {
+	var failures []string
+	for _, r := range runs.of(ctx, cell) {
+		if r.Err != nil {
+			failures = append(failures, r.Err.Error())
+			continue
+		}
+		v := r.Outcome.Run.Verdict
+		ginkgo.AddReportEntry(fmt.Sprintf("verdict %d", r.Repetition), string(v.Outcome), ginkgo.ReportEntryVisibilityFailureOrVerbose)
+		if v.Outcome != judge.Pass {
+			failures = append(failures, fmt.Sprintf("%s: %s", v.Outcome, strings.Join(v.Reasons, "; ")))
+		}
+	}
+	if len(failures) > 0 {
+		ginkgo.Fail(strings.Join(failures, "\n"))
+	}
+}
