@@ -2,7 +2,9 @@ package record
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,7 +34,8 @@ const (
 )
 
 // TestEveryWriteToARealServerIsRecorded writes config maps as fast as the
-// server takes them and then looks for every version that a write returned.
+// server takes them and then looks for every version that a write returned:
+// with the recorder's connection left alone, and with it cut twice a second.
 func TestEveryWriteToARealServerIsRecorded(t *testing.T) {
 	path := os.Getenv(kubeconfigVariable)
 	if path == "" {
@@ -43,10 +46,37 @@ func TestEveryWriteToARealServerIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.QPS = -1
+	t.Run("undisturbed", func(t *testing.T) {
+		if got := recordWrites(t, cfg, cfg); len(got.gaps()) > 0 {
+			t.Errorf("gaps: %+v", got.gaps())
+		}
+	})
+	t.Run("cut", func(t *testing.T) {
+		cutter := &cutter{}
+		cut := rest.CopyConfig(cfg)
+		cut.Dial = cutter.dial
+		stop := make(chan struct{})
+		done := make(chan struct{})
+		go func() { defer close(done); cutter.run(stop) }()
+		got := recordWrites(t, cfg, cut)
+		close(stop)
+		<-done
+		for _, gap := range got.gaps() {
+			if !gap.Lossless {
+				t.Errorf("gap %+v", gap)
+			}
+		}
+		t.Logf("%d gaps", len(got.gaps()))
+	})
+}
+
+// recordWrites writes through one configuration while recording through
+// another, checks that no version is missing and returns the recording.
+func recordWrites(t *testing.T, write, record *rest.Config) facts {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	namespace := newNamespace(ctx, t, cfg)
-
+	namespace := newNamespace(ctx, t, write)
 	name := filepath.Join(t.TempDir(), "recording.jsonl.zst")
 	file, err := os.Create(name)
 	if err != nil {
@@ -58,7 +88,7 @@ func TestEveryWriteToARealServerIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(Config{Writer: w, REST: cfg, Base: base, Resources: []Resource{{GVR: configMaps, Namespace: namespace}}})
+	r, err := New(Config{Writer: w, REST: record, Base: base, Resources: []Resource{{GVR: configMaps, Namespace: namespace}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,33 +97,26 @@ func TestEveryWriteToARealServerIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	heap := watchHeap()
-	versions, err := writeConfigMaps(ctx, cfg, namespace)
+	versions, err := writeConfigMaps(ctx, write, namespace)
+	if err = errors.Join(err, r.Sync(ctx), r.Stop(ctx), w.Close(int64(r.Now()))); err != nil {
+		t.Fatal(err)
+	}
 	peak := heap()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Sync(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(int64(r.Now())); err != nil {
-		t.Fatal(err)
-	}
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkVersions(t, readFacts(t, text), versions)
-	t.Logf("%d writes in %s: %.0f/s, peak heap %d MiB with the clients, %d bytes of recording",
-		len(versions), writeTime, float64(len(versions))/writeTime.Seconds(), peak>>20, len(text))
+	got := readFacts(t, text)
+	t.Logf("%d writes in %s: %.0f/s, %d facts, peak heap %d MiB with the clients, %d bytes of recording",
+		len(versions), writeTime, float64(len(versions))/writeTime.Seconds(), len(got), peak>>20, len(text))
+	checkVersions(t, got, versions)
+	return got
 }
 
 func checkVersions(t *testing.T, got facts, want map[uint64]bool) {
 	t.Helper()
-	if gaps := got.gaps(); len(gaps) > 0 {
-		t.Errorf("gaps: %+v", gaps)
+	if len(want) == 0 {
+		t.Error("nothing was written")
 	}
 	for _, f := range got {
 		if f.Object != nil {
@@ -102,6 +125,42 @@ func checkVersions(t *testing.T, got facts, want map[uint64]bool) {
 	}
 	if len(want) > 0 {
 		t.Errorf("%d versions that writes returned are not in the recording", len(want))
+	}
+}
+
+// cutter breaks the connections that it made.
+type cutter struct {
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (c *cutter) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.conns = append(c.conns, conn)
+	}
+	return conn, err
+}
+
+// run cuts twice a second until it is stopped, or has done so often enough for
+// one test: the recorder must be able to catch up at the end.
+func (c *cutter) run(stop <-chan struct{}) {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for range int(2 * writeTime / time.Second) {
+		select {
+		case <-tick.C:
+		case <-stop:
+			return
+		}
+		c.mu.Lock()
+		for _, conn := range c.conns {
+			_ = conn.Close()
+		}
+		c.conns = nil
+		c.mu.Unlock()
 	}
 }
 

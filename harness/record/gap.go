@@ -16,7 +16,7 @@ type gap struct {
 	open bool
 	lost bool
 	over chan struct{} // closed when an open gap ends
-	// seen is the last sign of life before: an event or a bookmark. broke is
+	// seen is the last sign of life before: an event, a bookmark or a Sync. broke is
 	// when the end of the stream was noticed; orderly, that the server ended it.
 	seen, broke time.Duration
 	orderly     bool

@@ -91,7 +91,8 @@ func (r *Recorder) Objects(resource, namespace string) []State {
 
 // Sync returns when the recorder has received everything that the API server
 // held when Sync was called, of the named resources or, with none named, of
-// all, and no gap is open. The end of ctx is its only time limit. (An object
+// all, and no gap is open. The end of ctx is its only time limit. Success is a
+// sign of life: a gap that follows does not begin before it. (An object
 // that was created and deleted again at the very last moment is not held, and
 // the two events of its life may still be under way.)
 func (r *Recorder) Sync(ctx context.Context, resources ...string) error {
@@ -155,6 +156,7 @@ func (w *watch) awaitGapEnd(ctx context.Context) error {
 // resource's events come in the order of their versions), and the deletion of
 // every known object that is not in it.
 func (w *watch) sync(ctx context.Context) error {
+	begin := w.r.now()
 	var newest uint64
 	listed := map[string]bool{}
 	version, err := w.srv.list(ctx, w.res, acceptMetadata, func(object []byte) error {
@@ -167,7 +169,7 @@ func (w *watch) sync(ctx context.Context) error {
 		return err
 	}
 	stale := w.live.stale(version, listed)
-	return w.live.await(ctx, func() bool {
+	err = w.live.await(ctx, func() bool {
 		if w.live.reached >= version {
 			return true
 		}
@@ -180,6 +182,10 @@ func (w *watch) sync(ctx context.Context) error {
 		}
 		return w.live.reached >= newest
 	})
+	if err == nil {
+		w.live.alive(begin)
+	}
+	return err
 }
 
 // live is the present state of one resource, as far as it was received.
@@ -202,7 +208,7 @@ func newLive() *live {
 // it to those who wait.
 func (l *live) apply(s State) {
 	l.mu.Lock()
-	l.reached, l.sign = max(l.reached, s.RV), s.At
+	l.reached, l.sign = max(l.reached, s.RV), max(l.sign, s.At)
 	switch s.Change {
 	case "":
 	case recording.Deleted:
@@ -296,6 +302,13 @@ func (l *live) version() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reached
+}
+
+// alive notes a sign of life.
+func (l *live) alive(at time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sign = max(l.sign, at)
 }
 
 func (l *live) lastSign() time.Duration {

@@ -98,6 +98,22 @@ func TestAnOrderlyEndIsTheBeginOfItsGap(t *testing.T) {
 	}
 }
 
+func TestALossyGapBeginsAtTheLastSignOfLife(t *testing.T) {
+	g := startedRig(t)
+	g.api.set("a", "1")
+	before := int64(g.Now())
+	if err := g.Sync(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	after := int64(g.Now())
+	g.api.down()
+	g.api.forget()
+	g.api.up()
+	if gap := g.finish().onlyGap(t); gap.Lossless || gap.FromNS < before || gap.FromNS > after {
+		t.Errorf("gap %+v, want it to begin with the Sync from %d to %d", gap, before, after)
+	}
+}
+
 func TestAnExpiredVersionIsListedAnewAndItsGapIsLossy(t *testing.T) {
 	g := newRig(t)
 	g.api.set("stays", "1")

@@ -64,7 +64,15 @@ func (s *directorySource) packages() []string {
 // meanwhile: the binary would stand under the wrong key.
 func (s *directorySource) Make(ctx context.Context, dir, work string) error {
 	s.meter.phase(PhaseResolve)
-	if err := s.compile(ctx, s.dir, s.dir, s.packages(), s.ldflags(), dir, work); err != nil {
+	flags := []string{"-ldflags=" + s.ldflags()}
+	overlay, err := s.overlay(s.dir, work)
+	if err != nil {
+		return err
+	}
+	if overlay != "" {
+		flags = append(flags, "-overlay="+overlay)
+	}
+	if err := s.compile(ctx, s.dir, s.packages(), flags, dir, work); err != nil {
 		return err
 	}
 	if err := copyAssets(s.component, s.dir, dir); err != nil {

@@ -62,10 +62,39 @@ func (s *moduleSource) Make(ctx context.Context, dir, work string) error {
 	if err != nil {
 		return s.withVersions(ctx, err)
 	}
-	if err := s.compile(ctx, build, root, s.component.packages(), s.ldflags(), dir, work); err != nil {
+	if len(s.component.Edits) > 0 {
+		if err := s.replaceByCopy(build, root, filepath.Join(work, "source")); err != nil {
+			return err
+		}
+	}
+	if err := s.compile(ctx, build, s.component.packages(), []string{"-ldflags=" + s.ldflags()}, dir, work); err != nil {
 		return s.withVersions(ctx, err)
 	}
 	return copyAssets(s.component, root, dir)
+}
+
+// replaceByCopy makes the build module use an edited copy of the component's
+// module. Its requirements are the same, so the pin holds for all others.
+func (s *moduleSource) replaceByCopy(build, root, dir string) error {
+	if err := s.copied(root, dir); err != nil {
+		return err
+	}
+	file := filepath.Join(build, "go.mod")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	mod, err := modfile.Parse(file, text, nil)
+	if err != nil {
+		return err
+	}
+	if err := mod.AddReplace(s.component.Module, "", dir, ""); err != nil {
+		return err
+	}
+	if text, err = mod.Format(); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
 }
 
 // root downloads the component's module and returns where its sources are.

@@ -59,17 +59,10 @@ type compilation struct {
 var buildFlags = [...]string{"-mod=readonly", "-trimpath", "-buildvcs=false"}
 
 // compile builds packages (import paths, or ./ paths below dir) in the module
-// at dir, with the component's own sources at root. Only go build's own
-// messages decide the error's kind.
-func (c *compilation) compile(ctx context.Context, dir, root string, packages []string, ldflags, out, work string) error {
-	flags := append(buildFlags[:len(buildFlags):len(buildFlags)], "-ldflags="+ldflags)
-	overlay, err := c.overlay(root, work)
-	if err != nil {
-		return err
-	}
-	if overlay != "" {
-		flags = append(flags, "-overlay="+overlay)
-	}
+// at dir, with the flags that all builds have and the given ones. Only go
+// build's own messages decide the error's kind.
+func (c *compilation) compile(ctx context.Context, dir string, packages, flags []string, out, work string) error {
+	flags = append(buildFlags[:len(buildFlags):len(buildFlags)], flags...)
 	env := []string{"GOTMPDIR=" + work} // what a killed build leaves goes with our scratch
 	if err := c.list(ctx, dir, packages, flags, env); err != nil {
 		return c.explain(err)
@@ -83,7 +76,7 @@ func (c *compilation) compile(ctx context.Context, dir, root string, packages []
 		target = filepath.Join(bin, p[0].Name) // the go command may name it otherwise
 	}
 	args := append(append([]string{"build", "-v", "-o", target}, flags...), packages...)
-	_, err = c.gocmd.run(ctx, goRun{dir: dir, env: env, args: args, line: func(line string) bool {
+	_, err := c.gocmd.run(ctx, goRun{dir: dir, env: env, args: args, line: func(line string) bool {
 		return c.meter.download(line) || c.meter.compile(line)
 	}})
 	return c.explain(err)

@@ -143,10 +143,10 @@ func (c *Cluster) watch(p *process.Process) {
 	}
 }
 
-// stopGrace lets the API server end its requests before it is killed.
-const stopGrace = 5 * time.Second
-
-// StopAPIServer takes the API server away. Its port stays reserved.
+// StopAPIServer takes the API server away at once, as a crash does. Its port
+// stays reserved. There is no gentle way: asked with SIGTERM the server stays
+// for as long as any client keeps a request open, and the outage would begin at
+// no particular moment.
 func (c *Cluster) StopAPIServer(ctx context.Context) error {
 	c.mu.Lock()
 	p := c.parts[apiServerName]
@@ -154,7 +154,7 @@ func (c *Cluster) StopAPIServer(ctx context.Context) error {
 	if p == nil {
 		return fmt.Errorf("cluster %s has no API server", c.cfg.Name)
 	}
-	return p.Stop(ctx, stopGrace)
+	return p.Kill(ctx)
 }
 
 // StartAPIServer brings it back on the same port and returns when it is ready.

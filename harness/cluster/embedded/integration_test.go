@@ -18,7 +18,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -510,34 +509,4 @@ func TestKilledMakerOfADetachedCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	assertEmpty(t, cfg.Root)
-}
-
-func TestE2EFrameworkProvider(t *testing.T) {
-	p := NewE2EProvider(testConfig(t)).SetDefaults().WithName("e2e")
-	kubeconfig, err := p.Create(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Destroy(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	if kubeconfig != p.GetKubeconfig() || p.GetKubectlContext() != "e2e" {
-		t.Errorf("%s, %s", kubeconfig, p.GetKubectlContext())
-	}
-	client, err := kubernetes.NewForConfig(p.KubernetesRestConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); apierrors.IsNotFound(err) || err != nil {
-		t.Error(err)
-	}
-	logs := t.TempDir()
-	if err := p.ExportLogs(t.Context(), logs); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(logs, apiServerName+".log")); err != nil {
-		t.Error(err)
-	}
 }

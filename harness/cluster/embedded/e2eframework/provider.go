@@ -1,4 +1,7 @@
-package embedded
+// Package e2eframework plugs embedded clusters into suites of
+// sigs.k8s.io/e2e-framework. It is a package of its own so that programs that
+// only want a cluster do not link the framework and the package testing.
+package e2eframework
 
 import (
 	"context"
@@ -9,38 +12,40 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/e2e-framework/klient"
 	"sigs.k8s.io/e2e-framework/support"
+
+	"reckon.dev/reckon/harness/cluster/embedded"
 )
 
-var _ support.E2EClusterProvider = (*E2EProvider)(nil)
+var _ support.E2EClusterProvider = (*Provider)(nil)
 
-// E2EProvider lets suites of sigs.k8s.io/e2e-framework run on an embedded
-// cluster: envfuncs.CreateClusterWithOpts(embedded.NewE2EProvider(config), name).
-type E2EProvider struct {
-	cfg     Config
-	cluster *Cluster
+// Provider lets suites of sigs.k8s.io/e2e-framework run on an embedded
+// cluster: envfuncs.CreateClusterWithOpts(e2eframework.New(config), name).
+type Provider struct {
+	cfg     embedded.Config
+	cluster *embedded.Cluster
 }
 
-// NewE2EProvider makes an adapter. The binaries come from the configuration,
+// New makes an adapter. The binaries come from the configuration,
 // not from WithPath or WithVersion: a cluster is five programs.
-func NewE2EProvider(cfg Config) *E2EProvider { return &E2EProvider{cfg: cfg} }
+func New(cfg embedded.Config) *Provider { return &Provider{cfg: cfg} }
 
 // WithName names the cluster.
-func (p *E2EProvider) WithName(name string) support.E2EClusterProvider {
+func (p *Provider) WithName(name string) support.E2EClusterProvider {
 	p.cfg.Name = name
 	return p
 }
 
 // WithVersion changes nothing: the version is that of the configured binaries.
-func (p *E2EProvider) WithVersion(string) support.E2EClusterProvider { return p }
+func (p *Provider) WithVersion(string) support.E2EClusterProvider { return p }
 
 // WithPath takes a directory that holds the five programs.
-func (p *E2EProvider) WithPath(path string) support.E2EClusterProvider {
-	p.cfg.Binaries = BinariesIn(path)
+func (p *Provider) WithPath(path string) support.E2EClusterProvider {
+	p.cfg.Binaries = embedded.BinariesIn(path)
 	return p
 }
 
 // WithOpts applies options of the framework.
-func (p *E2EProvider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvider {
+func (p *Provider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterProvider {
 	for _, opt := range opts {
 		opt(p)
 	}
@@ -48,17 +53,17 @@ func (p *E2EProvider) WithOpts(opts ...support.ClusterOpts) support.E2EClusterPr
 }
 
 // SetDefaults changes nothing: Create fills in defaults.
-func (p *E2EProvider) SetDefaults() support.E2EClusterProvider { return p }
+func (p *Provider) SetDefaults() support.E2EClusterProvider { return p }
 
 // Create makes the cluster and returns the kubeconfig's path.
-func (p *E2EProvider) Create(ctx context.Context, args ...string) (string, error) {
+func (p *Provider) Create(ctx context.Context, args ...string) (string, error) {
 	if len(args) > 0 {
 		return "", fmt.Errorf("embedded cluster: arguments %q are not understood", args)
 	}
 	if p.cluster != nil {
 		return p.cluster.Kubeconfig(), nil
 	}
-	c, err := Up(ctx, p.cfg)
+	c, err := embedded.Up(ctx, p.cfg)
 	if err != nil {
 		return "", err
 	}
@@ -67,12 +72,12 @@ func (p *E2EProvider) Create(ctx context.Context, args ...string) (string, error
 }
 
 // CreateWithConfig refuses: an embedded cluster has no configuration file.
-func (p *E2EProvider) CreateWithConfig(context.Context, string) (string, error) {
+func (p *Provider) CreateWithConfig(context.Context, string) (string, error) {
 	return "", errors.New("embedded cluster: configuration files are not supported; use Create")
 }
 
 // GetKubeconfig is the kubeconfig's path, or empty before Create.
-func (p *E2EProvider) GetKubeconfig() string {
+func (p *Provider) GetKubeconfig() string {
 	if p.cluster == nil {
 		return ""
 	}
@@ -80,7 +85,7 @@ func (p *E2EProvider) GetKubeconfig() string {
 }
 
 // GenerateKubeconfig is the same file: there is only one administrator.
-func (p *E2EProvider) GenerateKubeconfig(...string) (string, error) {
+func (p *Provider) GenerateKubeconfig(...string) (string, error) {
 	if p.cluster == nil {
 		return "", errors.New("embedded cluster: not created yet")
 	}
@@ -88,7 +93,7 @@ func (p *E2EProvider) GenerateKubeconfig(...string) (string, error) {
 }
 
 // GetKubectlContext is the context in the kubeconfig.
-func (p *E2EProvider) GetKubectlContext() string {
+func (p *Provider) GetKubectlContext() string {
 	if p.cluster == nil {
 		return p.cfg.Name
 	}
@@ -96,7 +101,7 @@ func (p *E2EProvider) GetKubectlContext() string {
 }
 
 // ExportLogs copies the logs of all components.
-func (p *E2EProvider) ExportLogs(_ context.Context, dest string) error {
+func (p *Provider) ExportLogs(_ context.Context, dest string) error {
 	if p.cluster == nil {
 		return errors.New("embedded cluster: not created yet")
 	}
@@ -104,7 +109,7 @@ func (p *E2EProvider) ExportLogs(_ context.Context, dest string) error {
 }
 
 // Destroy removes the cluster.
-func (p *E2EProvider) Destroy(ctx context.Context) error {
+func (p *Provider) Destroy(ctx context.Context) error {
 	if p.cluster == nil {
 		return nil
 	}
@@ -114,10 +119,10 @@ func (p *E2EProvider) Destroy(ctx context.Context) error {
 }
 
 // WaitForControlPlane has nothing to wait for: Create returns a ready cluster.
-func (p *E2EProvider) WaitForControlPlane(context.Context, klient.Client) error { return nil }
+func (p *Provider) WaitForControlPlane(context.Context, klient.Client) error { return nil }
 
 // KubernetesRestConfig is the administrator's, or nil before Create.
-func (p *E2EProvider) KubernetesRestConfig() *rest.Config {
+func (p *Provider) KubernetesRestConfig() *rest.Config {
 	if p.cluster == nil {
 		return nil
 	}
