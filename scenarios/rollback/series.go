@@ -50,7 +50,7 @@ func (p Params) Definitions() []series.Definition {
 		}),
 		rollout(Abort, "status.abort", func(v *series.View) (series.Value, bool) { return truth(v.Status.Abort), true }),
 		rollout(Condition, "1 while the condition Progressing has the reason RolloutAborted", abortCondition),
-		logged(Completed, "reason of a completed update", `Rollout completed update to revision \d+ \([^)]*\): ([^"]+)"`),
+		logged(Completed, "reason of a completed update", `"msg":"Rollout completed update to revision \d+ \([^)]*\): ([^"]+)"`),
 		logged(Aborted, "RolloutAborted events", `"event_reason":"RolloutAborted"`),
 		logged(Logged, "lines of the controller's log", `^.`),
 	}

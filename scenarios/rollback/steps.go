@@ -58,6 +58,7 @@ func (s *Step) UnmarshalJSON(text []byte) error {
 		return s.short(word)
 	}
 	type plain Step
+	*s = Step{} // a list that is decoded over a default's keeps its elements' fields
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode((*plain)(s)); err != nil {

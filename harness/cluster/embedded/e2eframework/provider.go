@@ -25,8 +25,8 @@ type Provider struct {
 	cluster *embedded.Cluster
 }
 
-// New makes an adapter. The binaries come from the configuration,
-// not from WithPath or WithVersion: a cluster is five programs.
+// New makes an adapter. The binaries come from the configuration or WithPath,
+// not from WithVersion: a cluster is five programs.
 func New(cfg embedded.Config) *Provider { return &Provider{cfg: cfg} }
 
 // WithName names the cluster.
