@@ -107,10 +107,14 @@ func (s *Script) upgrade(ctx context.Context) error {
 
 func (s *Script) oldGone(ctx context.Context) error {
 	limit := setUpLimit + time.Duration(s.Params.ScaleDownDelay)*time.Second
-	s.Stage.Readiness.Hold(Old, 0)
-	return s.mustReach(ctx, "v1 at 0 pods", replicaSetResource, limit, func(v *series.View) bool {
+	err := s.mustReach(ctx, "v1 at 0 pods", replicaSetResource, limit, func(v *series.View) bool {
 		return isVersion(v, Old) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
 	})
+	// Not earlier: with subset routing, v1.8.2 fails every pass while a pod of
+	// an old ReplicaSet is unavailable, and so never scales it down
+	// (rollout/trafficrouting/istio/istio.go:328).
+	s.Stage.Readiness.Hold(Old, 0)
+	return err
 }
 
 // Rollback applies v1 again and returns when the controller has taken notice.

@@ -1,6 +1,9 @@
 package embedded
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // ReservePorts keeps n loopback ports for programs that run on the cluster's
 // behalf, until the cluster is down.
@@ -11,6 +14,10 @@ func (c *Cluster) ReservePorts(n int) ([]int, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.down {
+		releaseAll(got)
+		return nil, fmt.Errorf("cluster %s is down", c.cfg.Name)
+	}
 	ports := make([]int, n)
 	for i, r := range got {
 		ports[i] = r.port
