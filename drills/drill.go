@@ -153,16 +153,16 @@ func (d *Drill) validateCluster() error {
 			return d.Node("spec", "cluster", "kubernetes").Errorf("%v", err)
 		}
 	}
-	if c.Nodes < 0 || c.Nodes > 1000 {
-		return d.Node("spec", "cluster", "nodes").Errorf("%d is no number of nodes, expected 1 to 1000", c.Nodes)
+	if node := d.Node("spec", "cluster", "nodes"); !node.IsZero() && (c.Nodes < 1 || c.Nodes > 1000) {
+		return node.Errorf("%d is no number of nodes, expected 1 to 1000", c.Nodes)
 	}
 	return nil
 }
 
 func (d *Drill) validateGate() error {
-	for field, value := range map[string]string{"claims": d.Spec.Gate.Claims, "guards": d.Spec.Gate.Guards} {
-		if value != "fail" && value != "report" {
-			return d.Node("spec", "gate", field).Errorf("%q is unknown, expected fail or report", value)
+	for _, gate := range []struct{ field, value string }{{"claims", d.Spec.Gate.Claims}, {"guards", d.Spec.Gate.Guards}} {
+		if values := []string{"fail", "report"}; !slices.Contains(values, gate.value) {
+			return d.Node("spec", "gate", gate.field).Errorf("%q is unknown, expected fail or report%s", gate.value, nearest.Hint(gate.value, values))
 		}
 	}
 	return nil
@@ -210,6 +210,9 @@ func checkKeys(node strict.Node, sc Scenario, s scenario.Scenario) error {
 		if !slices.Contains(guards, key) {
 			return node.Find("guards", key).Errorf("scenario %s has no guard %q%s; expected one of %s", sc.Name, key, nearest.Hint(key, guards), strings.Join(guards, ", "))
 		}
+		if limit := sc.Guards[key]; limit < 0 {
+			return node.Find("guards", key).Errorf("%g is no limit, expected 0 or more", limit)
+		}
 	}
 	return nil
 }
@@ -226,8 +229,12 @@ var versionForm = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 // CheckVersion accepts a full version ("v1.8.2") or a directory, which has a
 // slash or begins with a dot ("../my-fork", "../my-fork@v1.8.2").
 func CheckVersion(v string) error {
+	directory := strings.HasPrefix(v, ".") || strings.Contains(v, "/")
+	if _, base, ok := strings.Cut(v, "@"); directory && ok {
+		v, directory = base, false // what the directory is based on must be a release
+	}
 	switch {
-	case versionForm.MatchString(v), strings.HasPrefix(v, "."), strings.Contains(v, "/"):
+	case versionForm.MatchString(v), directory:
 		return nil
 	case versionForm.MatchString("v" + v):
 		return fmt.Errorf("%q is no version, did you mean %q?", v, "v"+v)

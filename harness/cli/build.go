@@ -2,7 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
@@ -13,6 +17,7 @@ import (
 
 func newBuild(a *app) *cobra.Command {
 	var list bool
+	var into string
 	cmd := &cobra.Command{
 		Use:   "build [COMPONENT[@VERSION|=DIRECTORY]...]",
 		Short: "Build and cache components (default: all that the default drill needs)",
@@ -20,17 +25,18 @@ func newBuild(a *app) *cobra.Command {
 			if list {
 				return a.buildList(cmd.Context())
 			}
-			return a.build(cmd.Context(), args)
+			return a.build(cmd.Context(), args, into)
 		},
 	}
 	cmd.Flags().BoolVar(&list, "list", false, "show what is cached and what can be had")
+	cmd.Flags().StringVar(&into, "into", "", "also link the programs into this directory")
 	return cmd
 }
 
 // defaultComponents are what the default drill needs.
 var defaultComponents = []string{"etcd", "kwok", "kubernetes", "argo-rollouts"}
 
-func (a *app) build(ctx context.Context, args []string) error {
+func (a *app) build(ctx context.Context, args []string, into string) error {
 	if len(args) == 0 {
 		args = defaultComponents
 	}
@@ -53,9 +59,27 @@ func (a *app) build(ctx context.Context, args []string) error {
 		}
 		for _, bin := range artifact.Binaries {
 			fmt.Fprintf(a.Out, "%s %s  %s  sha256:%s\n", artifact.Component, artifact.Version, bin.Path, bin.SHA256)
+			if err := link(bin.Path, into); err != nil {
+				return usage(err)
+			}
 		}
 	}
 	return nil
+}
+
+// link puts a link to the program into dir, in the place of an older one.
+func link(path, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	to := filepath.Join(dir, filepath.Base(path))
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(path, to)
 }
 
 func (a *app) buildList(ctx context.Context) error {

@@ -43,7 +43,7 @@ func (a *app) clusterUp(ctx context.Context, opts cluster.Options, version strin
 	if err != nil {
 		return usage(err)
 	}
-	e, err := a.engine(&runFlags{}, st)
+	e, err := a.engine("", false, st)
 	if err != nil {
 		return usage(err)
 	}
@@ -51,7 +51,7 @@ func (a *app) clusterUp(ctx context.Context, opts cluster.Options, version strin
 	if err != nil {
 		return buildError(ctx, err)
 	}
-	provider, err := embeddedProvider(root, parts, true)
+	provider, err := embeddedProvider(root, parts)
 	if err != nil {
 		return usage(err)
 	}

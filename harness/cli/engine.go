@@ -22,7 +22,7 @@ func (a *app) builder(st *status) (*toolchain.Builder, error) {
 	return &toolchain.Builder{Cache: cache, Progress: st, Now: a.Clock.Now}, nil
 }
 
-func (a *app) engine(f *runFlags, st *status) (*engine.Engine, error) {
+func (a *app) engine(results string, keep bool, st *status) (*engine.Engine, error) {
 	builder, err := a.builder(st)
 	if err != nil {
 		return nil, err
@@ -32,15 +32,15 @@ func (a *app) engine(f *runFlags, st *status) (*engine.Engine, error) {
 		return nil, err
 	}
 	return &engine.Engine{
-		Results: f.results, Builder: builder, Clock: a.Clock, Keep: f.keep, Reckon: ownVersion(), Progress: st.run,
+		Results: results, Builder: builder, Clock: a.Clock, Keep: keep, Reckon: ownVersion(), Progress: st.run,
 		Provider: func(_ plan.Cell, parts engine.Parts) (cluster.Provider, error) {
-			return embeddedProvider(clusters, parts, f.keep)
+			return embeddedProvider(clusters, parts)
 		},
 	}, nil
 }
 
 // embeddedProvider makes clusters of built parts.
-func embeddedProvider(root string, parts engine.Parts, keep bool) (*embedded.Provider, error) {
+func embeddedProvider(root string, parts engine.Parts) (*embedded.Provider, error) {
 	cfg := embedded.Config{Root: root, Versions: map[string]string{}, Digests: map[string]string{}}
 	for _, p := range []struct {
 		component, program string

@@ -87,8 +87,7 @@ func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
 	if f.planHash != "" && f.planHash != p.Hash() {
 		return &exitError{ExitRefused, fmt.Errorf("the plan has the hash %s, not %s: look at `reckon plan %s` again", p.Hash(), f.planHash, arg)}
 	}
-	st := a.newStatus()
-	e, err := a.engine(f, st)
+	e, err := a.engine(f.results, f.keep, a.newStatus())
 	if err != nil {
 		return usage(err)
 	}
@@ -108,6 +107,24 @@ func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
 		return usage(fmt.Errorf("%w: the filters %q and %q left none of %d", err, f.label, f.versions, len(p.Cells)))
 	}
 	return a.finish(results, f.output)
+}
+
+// Suite is the suite of a plan for callers that bring their own Ginkgo, such
+// as `go test`. What a cell needs is built when its spec runs.
+func Suite(p *plan.Plan, results string, streams IO) (*suite.Suite, error) {
+	a := &app{IO: streams}
+	e, err := a.engine(results, false, a.newStatus())
+	if err != nil {
+		return nil, err
+	}
+	run := func(ctx context.Context, c plan.Cell, repetition int) (*engine.Outcome, error) {
+		parts, err := e.Build(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		return e.Run(ctx, c, parts, repetition)
+	}
+	return &suite.Suite{Plan: p, Run: run}, nil
 }
 
 // buildAll builds what every cell needs before anything starts, so that a

@@ -71,7 +71,8 @@ func New(d *drills.Drill, o Overrides) (*Plan, error) {
 		}
 		p.Cells = append(p.Cells, cells...)
 	}
-	return p, p.distinct()
+	p.number()
+	return p, nil
 }
 
 // Hash identifies what the plan does: same hash, same cells.
@@ -96,8 +97,8 @@ func (p *Plan) Expected() time.Duration {
 // Expected is how long one run of the cell takes, its cluster included.
 func (c Cell) Expected() time.Duration { return time.Duration(c.ExpectedSec * float64(time.Second)) }
 
-// distinct numbers cells that differ in nothing that their names show.
-func (p *Plan) distinct() error {
+// number tells cells apart that differ in nothing that their names show.
+func (p *Plan) number() {
 	seen := map[string]int{}
 	for i := range p.Cells {
 		name := p.Cells[i].Name
@@ -105,7 +106,6 @@ func (p *Plan) distinct() error {
 			p.Cells[i].Name = fmt.Sprintf("%s#%d", name, seen[name])
 		}
 	}
-	return nil
 }
 
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9.]+`)
@@ -204,7 +204,6 @@ func combinations(axes []axis) func(yield func([]int) bool) {
 // wishes are parsed overrides.
 type wishes struct {
 	set      map[string]*strict.Document
-	order    []string
 	versions map[string]string
 	provider string
 	repeat   int
@@ -224,26 +223,25 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 		if err != nil {
 			return w, err
 		}
-		params = append(params, scenario.Names(s.Defaults())...)
-		components = append(components, s.Components()...)
+		params = distinct(params, scenario.Names(s.Defaults()))
+		components = distinct(components, s.Components())
 	}
-	components = append(components, scenario.Kubernetes)
+	components = distinct(components, []string{scenario.Kubernetes})
 	for _, kv := range o.Set {
 		key, value, ok := strings.Cut(kv, "=")
 		if !ok || !slices.Contains(params, key) {
-			return w, fmt.Errorf("--set %s: expected PARAMETER=VALUE%s with a parameter of %s", kv, nearest.Hint(key, params), strings.Join(slices.Compact(params), ", "))
+			return w, fmt.Errorf("--set %s: expected PARAMETER=VALUE%s with a parameter of %s", kv, hint(ok, key, params), strings.Join(params, ", "))
 		}
-		doc, err := strict.Parse("--set "+kv, []byte(key+": "+value))
+		doc, err := strict.ParseValue("--set "+kv, key, value)
 		if err != nil {
-			return w, fmt.Errorf("--set %s: %q is no YAML value", kv, value)
+			return w, err
 		}
 		w.set[key] = doc
-		w.order = append(w.order, key)
 	}
 	for _, kv := range o.Versions {
 		component, version, ok := strings.Cut(kv, "=")
 		if !ok || !slices.Contains(components, component) {
-			return w, fmt.Errorf("--version %s: expected COMPONENT=VERSION or COMPONENT=DIRECTORY%s with a component of %s", kv, nearest.Hint(component, components), strings.Join(slices.Compact(components), ", "))
+			return w, fmt.Errorf("--version %s: expected COMPONENT=VERSION or COMPONENT=DIRECTORY%s with a component of %s", kv, hint(ok, component, components), strings.Join(components, ", "))
 		}
 		if err := drills.CheckVersion(version); err != nil {
 			return w, fmt.Errorf("--version %s: %w", kv, err)
@@ -251,6 +249,24 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 		w.versions[component] = version
 	}
 	return w, nil
+}
+
+// distinct appends the names that are not there yet.
+func distinct(names, more []string) []string {
+	for _, name := range more {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// hint names what was meant; without a "=" it was the form that was wrong.
+func hint(formed bool, got string, names []string) string {
+	if !formed {
+		return ""
+	}
+	return nearest.Hint(got, names)
 }
 
 func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s scenario.Scenario, axes []axis, pick []int) (Cell, error) {
@@ -268,6 +284,10 @@ func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s sc
 	if err := node.Find("params").Decode(params); err != nil {
 		return cell, err
 	}
+	from := origins{}
+	for _, key := range scenario.Names(params) {
+		from.add(key, node.Find("params"), node.Find("params", key))
+	}
 	var labels []string
 	for i, a := range axes {
 		value, at := a.values[pick[i]], a.nodes[pick[i]]
@@ -276,19 +296,31 @@ func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s sc
 			return cell, err
 		}
 		labels = append(labels, label)
+		from.add(a.key, at.As(a.key), at)
 	}
-	for _, key := range w.order {
+	for key, doc := range w.set {
 		if slices.Contains(scenario.Names(params), key) {
-			if err := w.set[key].Decode(params); err != nil {
+			if err := doc.Decode(params); err != nil {
 				return cell, err
 			}
+			from.add(key, doc.Root(), doc.Root())
 		}
 	}
 	cell.Name = sc.Name
 	if len(labels) > 0 {
 		cell.Name += "[" + strings.Join(labels, ",") + "]"
 	}
-	return cell, finish(&cell, s, params, node)
+	return cell, finish(&cell, s, params, node, from)
+}
+
+// origins says where each parameter's value comes from: the mapping that has
+// the parameter as a key.
+type origins map[string]strict.Node
+
+func (o origins) add(key string, mapping, value strict.Node) {
+	if !value.IsZero() {
+		o[key] = mapping
+	}
 }
 
 func (w wishes) baseVersions(d *drills.Drill, s scenario.Scenario) map[string]string {
@@ -331,17 +363,19 @@ func applyAxis(cell *Cell, params any, s scenario.Scenario, key string, value an
 }
 
 // finish checks the parameters as a whole and freezes them.
-func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node) error {
+func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from origins) error {
 	if err := s.Check(params, ModelVersions(cell.Versions)); err != nil {
 		field, ok := errors.AsType[*scenario.FieldError](err)
-		if !ok || node.IsZero() {
+		if !ok {
 			return fmt.Errorf("scenario %s: %w", s.Name(), err)
 		}
-		at := node.Find("params", topField(field.Field))
-		if at.IsZero() {
-			at = node
+		if mapping, ok := from[topField(field.Field)]; ok {
+			return mapping.At(field.Field).Errorf("%s", field.Msg)
 		}
-		return at.Errorf("%v", err)
+		if !node.IsZero() {
+			return node.At("params."+field.Field).Errorf("%s", field.Msg)
+		}
+		return fmt.Errorf("scenario %s: %w", s.Name(), err)
 	}
 	raw, err := json.Marshal(params)
 	if err != nil {

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
+	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"reckon.dev/reckon/harness/recording"
@@ -48,7 +51,9 @@ type FromSample struct {
 	Labels map[string]string
 }
 
-// Derived computes a state series from others, in their joint order.
+// Derived computes a state series from others that are defined before it, in
+// their joint order. Value must give a finite number: what stands for "too
+// many to say" is for the definition to choose.
 type Derived struct {
 	Inputs []string
 	Value  func(inputs []float64) float64
@@ -58,6 +63,9 @@ type Derived struct {
 // the series, not by the file. Errors are those of recording.Reader (cut,
 // edited, wrong format) and of definitions that do not fit together.
 func Read(r *recording.Reader, defs []Definition) (*Set, error) {
+	if err := checkDefinitions(defs); err != nil {
+		return nil, err
+	}
 	b := newBuilder(defs)
 	for {
 		f, err := r.Next()
@@ -76,6 +84,37 @@ func Read(r *recording.Reader, defs []Definition) (*Set, error) {
 	return b.finish()
 }
 
+// ErrDefinition is returned for definitions that do not fit together. Like
+// ErrUnknown it is a programming error.
+var ErrDefinition = errors.New("bad series definition")
+
+func checkDefinitions(defs []Definition) error {
+	known := map[string]bool{}
+	for _, d := range defs {
+		sources := 0
+		for _, set := range []bool{d.Object != nil, d.Log != nil, d.Sample != nil, d.Derive != nil} {
+			if set {
+				sources++
+			}
+		}
+		if sources != 1 {
+			return fmt.Errorf("%w: %q has %d sources, expected one", ErrDefinition, d.Name, sources)
+		}
+		if known[d.Name] {
+			return fmt.Errorf("%w: %q is defined twice", ErrDefinition, d.Name)
+		}
+		if d.Derive != nil {
+			for _, name := range d.Derive.Inputs {
+				if !known[name] {
+					return fmt.Errorf("%w: %q is derived from %q, which is not defined before it", ErrDefinition, d.Name, name)
+				}
+			}
+		}
+		known[d.Name] = true
+	}
+	return nil
+}
+
 type builder struct {
 	set  *Set
 	defs []Definition
@@ -84,6 +123,8 @@ type builder struct {
 	byComponent map[string][]int
 	bySample    map[string][]int
 	series      []*Series
+	// refs name the source of points that are no object versions.
+	refs []string
 }
 
 func newBuilder(defs []Definition) *builder {
@@ -96,17 +137,19 @@ func newBuilder(defs []Definition) *builder {
 	}
 	for i, d := range defs {
 		s := &Series{Name: d.Name, Unit: d.Unit, Doc: d.Doc}
+		ref := ""
 		switch {
 		case d.Object != nil:
-			s.Resources = []string{d.Object.Resource}
+			s.Resources, s.stored = []string{d.Object.Resource}, true
 			b.byResource[d.Object.Resource] = append(b.byResource[d.Object.Resource], i)
 		case d.Log != nil:
-			s.Kind = Event
+			s.Kind, ref = Event, "log of "+d.Log.Component
 			b.byComponent[d.Log.Component] = append(b.byComponent[d.Log.Component], i)
 		case d.Sample != nil:
+			ref = "sample of " + d.Sample.Series
 			b.bySample[d.Sample.Series] = append(b.bySample[d.Sample.Series], i)
 		}
-		b.series = append(b.series, s)
+		b.series, b.refs = append(b.series, s), append(b.refs, ref)
 		b.set.byName[d.Name] = s
 		b.set.names = append(b.set.names, d.Name)
 	}
@@ -166,10 +209,16 @@ func (b *builder) object(t time.Duration, o *recording.Object) error {
 // bounded by changes, not by writes.
 func (b *builder) append(i int, p Point) {
 	s := b.series[i]
-	if n := len(s.Points); n > 0 && s.Kind == State && s.Points[n-1].Value == p.Value {
+	if n := len(s.Points); n > 0 && s.Kind == State && s.Points[n-1].Value == p.Value && s.Points[n-1].RV <= p.RV {
 		return
 	}
 	s.Points = append(s.Points, p)
+}
+
+// sorted puts points in store order and merges what is then equal.
+func sorted(points []Point) []Point {
+	sort.SliceStable(points, func(i, j int) bool { return points[i].RV < points[j].RV })
+	return slices.CompactFunc(points, func(a, b Point) bool { return a.Value == b.Value })
 }
 
 func (b *builder) log(t time.Duration, l *recording.Log) {
@@ -182,14 +231,15 @@ func (b *builder) log(t time.Duration, l *recording.Log) {
 		if len(groups) > 1 {
 			text = groups[1]
 		}
-		b.append(i, Point{T: t, Value: Text(text), Ref: "log of " + l.Component})
+		// A copy, for the line would stay in memory with its part.
+		b.append(i, Point{T: t, Value: Text(strings.Clone(text)), Ref: b.refs[i]})
 	}
 }
 
 func (b *builder) sample(t time.Duration, s *recording.Sample) {
 	for _, i := range b.bySample[s.Series] {
 		if subset(b.defs[i].Sample.Labels, s.Labels) {
-			b.append(i, Point{T: t, Value: Number(s.Value), Ref: "sample of " + s.Series})
+			b.append(i, Point{T: t, Value: Number(s.Value), Ref: b.refs[i]})
 		}
 	}
 }
@@ -219,8 +269,8 @@ func (b *builder) step(t time.Duration, s *recording.Step) {
 // finish puts object series in store order and computes the derived ones.
 func (b *builder) finish() (*Set, error) {
 	for _, s := range b.series {
-		if len(s.Resources) > 0 {
-			sort.SliceStable(s.Points, func(i, j int) bool { return s.Points[i].RV < s.Points[j].RV })
+		if s.stored {
+			s.Points = sorted(s.Points)
 		}
 	}
 	for i, d := range b.defs {
@@ -239,9 +289,14 @@ func (b *builder) derive(s *Series, d *Derived) error {
 	if err != nil {
 		return err
 	}
+	s.stored = true
 	for _, name := range d.Inputs {
-		if in, err := b.set.Get(name); err == nil {
-			s.Resources = append(s.Resources, in.Resources...)
+		in := b.set.byName[name]
+		s.stored = s.stored && in.stored
+		for _, r := range in.Resources {
+			if !slices.Contains(s.Resources, r) {
+				s.Resources = append(s.Resources, r)
+			}
 		}
 	}
 	args := make([]float64, len(d.Inputs))
@@ -250,6 +305,9 @@ func (b *builder) derive(s *Series, d *Derived) error {
 			args[i] = p.Value.Num
 		}
 		value := Number(d.Value(args))
+		if math.IsNaN(value.Num) || math.IsInf(value.Num, 0) {
+			return fmt.Errorf("%w: the value for %v is %g, expected a finite number", ErrDefinition, args, value.Num)
+		}
 		if n := len(s.Points); n > 0 && s.Points[n-1].Value == value {
 			continue
 		}

@@ -66,9 +66,12 @@ type Series struct {
 	Doc  string
 	Kind Kind
 	// Resources are the API resources that the points come from; none for logs
-	// and samples. A series with resources has a place in the store's order.
+	// and samples.
 	Resources []string
 	Points    []Point
+	// stored: every point has a resourceVersion, so the series has a place in
+	// the store's order. Not so what is derived from samples too.
+	stored bool
 }
 
 // Step is one step of the script, as recorded.
@@ -132,7 +135,8 @@ type Interval struct{ From, To time.Duration }
 // Contains says whether t lies in the closed interval.
 func (i Interval) Contains(t time.Duration) bool { return i.From <= t && t <= i.To }
 
-// Resolve finds the window's instants. ok is false when a step was not reached.
+// Resolve finds the window's instants. ok is false when a step was not reached,
+// or when the window ends before it begins.
 func (s *Set) Resolve(w Window) (Interval, bool) {
 	out, ok := Interval{To: s.End}, true
 	if w.From != "" {
@@ -148,7 +152,7 @@ func (s *Set) Resolve(w Window) (Interval, bool) {
 		}
 		out.To = step.End
 	}
-	return out, ok
+	return out, ok && out.From <= out.To
 }
 
 // Step returns the first step of that name, nil if the script did not reach it.
@@ -188,12 +192,13 @@ func (s *Series) At(t time.Duration) (Point, bool) {
 // value inside it, equal neighbours merged. An event series yields its events.
 func (s *Series) Changes(in Interval) []Point {
 	var out []Point
-	if start, ok := s.At(in.From); ok && s.Kind == State {
+	start, ok := s.At(in.From)
+	if ok && s.Kind == State {
 		start.T = in.From
 		out = append(out, start)
 	}
 	for _, p := range s.Points {
-		if p.T <= in.From && s.Kind == State || !in.Contains(p.T) {
+		if s.Kind == State && (p.T <= in.From || ok && p.RV < start.RV) || !in.Contains(p.T) {
 			continue
 		}
 		if s.Kind == State && len(out) > 0 && out[len(out)-1].Value == p.Value {
@@ -214,8 +219,9 @@ type Joint struct {
 
 // Join walks the given state series together, in store order where all of
 // them have one, and returns the joint states from the moment each series is
-// known. Receipt times are made monotonic by their running maximum, so that a
-// watch that lags cannot give a negative duration.
+// known. What changed in one object version changed at once: there is no joint
+// state between. Receipt times are made monotonic by their running maximum, so
+// that a watch that lags cannot give a negative duration.
 func (s *Set) Join(in Interval, names ...string) ([]Joint, error) {
 	tracks := make([]*Series, len(names))
 	stored := true
@@ -224,45 +230,62 @@ func (s *Set) Join(in Interval, names ...string) ([]Joint, error) {
 		if tracks[i], err = s.Get(name); err != nil {
 			return nil, err
 		}
-		stored = stored && len(tracks[i].Resources) > 0
+		stored = stored && tracks[i].stored
 	}
-	moves := merge(tracks, stored)
-	var out []Joint
-	now := make([]Point, len(names))
-	known := 0
-	seen := make([]bool, len(names))
-	var clock time.Duration
-	for _, m := range moves {
-		if m.point.T > in.To {
-			continue
-		}
-		clock = max(clock, m.point.T)
-		if !seen[m.track] {
-			seen[m.track] = true
-			known++
-		}
-		now[m.track] = m.point
-		if known == len(names) {
-			out = extend(out, Joint{T: clock, RV: m.point.RV, Points: append([]Point(nil), now...)}, in)
+	if in.To < in.From {
+		return nil, nil
+	}
+	j := joiner{in: in, now: make([]Point, len(names)), seen: make([]bool, len(names))}
+	moves := merge(tracks, stored, in.To)
+	for i, m := range moves {
+		j.move(m)
+		if i+1 == len(moves) || !together(moves[:i+1], moves[i+1], stored) {
+			j.state(stored)
 		}
 	}
-	if n := len(out); n > 0 {
-		out[n-1].Until = in.To
+	if n := len(j.out); n > 0 {
+		j.out[n-1].Until = in.To
 	}
-	return out, nil
+	return j.out, nil
 }
 
-// extend ends the last joint state where the next begins; states that ended
-// before the interval are replaced, so the first one is that in force at its begin.
-func extend(states []Joint, next Joint, in Interval) []Joint {
-	if n := len(states); n > 0 {
-		states[n-1].Until = next.T
-		if next.T <= in.From {
-			states = states[:n-1]
+// joiner is a Join under way.
+type joiner struct {
+	in    Interval
+	now   []Point // the point in force of each track
+	seen  []bool
+	known int
+	clock time.Duration
+	last  uint64
+	out   []Joint
+}
+
+func (j *joiner) move(m move) {
+	j.clock, j.last = max(j.clock, m.point.T), m.point.RV
+	if !j.seen[m.track] {
+		j.seen[m.track] = true
+		j.known++
+	}
+	j.now[m.track] = m.point
+}
+
+// state adds the joint state as it is now. It ends the last one; states that
+// ended before the interval are replaced, so the first is that in force at its begin.
+func (j *joiner) state(stored bool) {
+	if j.known < len(j.now) {
+		return
+	}
+	next := Joint{T: max(j.clock, j.in.From), Points: slices.Clone(j.now)}
+	if stored {
+		next.RV = j.last
+	}
+	if n := len(j.out); n > 0 {
+		j.out[n-1].Until = next.T
+		if j.clock <= j.in.From {
+			j.out = j.out[:n-1]
 		}
 	}
-	next.T = max(next.T, in.From)
-	return append(states, next)
+	j.out = append(j.out, next)
 }
 
 type move struct {
@@ -270,13 +293,33 @@ type move struct {
 	point Point
 }
 
-// merge sorts the points of all tracks: by resourceVersion in a stored order,
-// else by receipt time.
-func merge(tracks []*Series, stored bool) []move {
+// together says whether the next move belongs to the same joint state as the
+// moves before it: another series' part of the same object version, or of the
+// same fact.
+func together(before []move, next move, stored bool) bool {
+	same := func(m move) bool {
+		if stored {
+			return m.point.RV == next.point.RV
+		}
+		return m.point.T == next.point.T
+	}
+	for i := len(before) - 1; i >= 0 && same(before[i]); i-- {
+		if before[i].track == next.track {
+			return false
+		}
+	}
+	return same(before[len(before)-1])
+}
+
+// merge sorts the points of all tracks that were received up to a time: by
+// resourceVersion in a stored order, else by receipt time.
+func merge(tracks []*Series, stored bool, until time.Duration) []move {
 	var moves []move
 	for i, tr := range tracks {
 		for _, p := range tr.Points {
-			moves = append(moves, move{i, p})
+			if p.T <= until {
+				moves = append(moves, move{i, p})
+			}
 		}
 	}
 	sort.SliceStable(moves, func(a, b int) bool {

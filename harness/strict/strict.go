@@ -174,11 +174,14 @@ func (n Node) At(path string) Node {
 		}
 		at = next
 	}
-	if n.wrapped { // the path begins with the key that is not in the document
-		path = strings.TrimLeft(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
-		return Node{doc: at.doc, node: at.node, path: n.path + path}
+	if !n.wrapped {
+		return Node{doc: at.doc, node: at.node, path: join(n.path, path)}
 	}
-	return Node{doc: at.doc, node: at.node, path: join(n.path, path)}
+	out := Node{doc: at.doc, node: at.node, path: n.path} // the path's first key is not in the document
+	if i := strings.IndexAny(path, ".["); i >= 0 {
+		out.path += path[i:]
+	}
+	return out
 }
 
 // As returns a mapping with the node as the value of one key, so that a value
@@ -319,8 +322,8 @@ type Shaped interface{ Shape() any }
 
 // check walks the node beside the type and reports the first misfit.
 func (n Node) check(t reflect.Type) error {
-	if shaped, ok := reflect.Zero(t).Interface().(Shaped); ok && pairs(n.node) != nil {
-		if err := n.checkStruct(reflect.TypeOf(shaped.Shape())); err != nil {
+	if shaped, ok := shapeOf(t); ok && pairs(n.node) != nil {
+		if err := n.checkStruct(shaped); err != nil {
 			return err
 		}
 	}
@@ -340,6 +343,17 @@ func (n Node) check(t reflect.Type) error {
 		return nil
 	}
 	return n.tryUnmarshal(t)
+}
+
+func shapeOf(t reflect.Type) (reflect.Type, bool) {
+	if t.Kind() != reflect.Struct {
+		return nil, false
+	}
+	shaped, ok := reflect.Zero(t).Interface().(Shaped)
+	if !ok {
+		return nil, false
+	}
+	return reflect.TypeOf(shaped.Shape()), true
 }
 
 func (n Node) tryUnmarshal(t reflect.Type) error {

@@ -45,35 +45,51 @@ func PauseFor(d time.Duration) Step {
 	return Step{Pause: &Pause{Duration: &sd}}
 }
 
+// plain is a Step without its short forms.
+type plain Step
+
+// Shape is a step without its short forms: what a mapping can hold.
+func (Step) Shape() any { return plain{} }
+
+// stepForms are the ways to write a step.
+const stepForms = `a whole weight, "pause", "pause 2s", "pause forever", or one of setWeight, pause, setCanaryScale`
+
 // UnmarshalJSON reads the Rollout's own form and two short ones: a number is a
 // weight, "pause" a pause of one second.
 func (s *Step) UnmarshalJSON(text []byte) error {
-	var weight int
-	if json.Unmarshal(text, &weight) == nil {
-		*s = SetWeight(weight)
-		return nil
-	}
-	var word string
-	if json.Unmarshal(text, &word) == nil {
+	text = bytes.TrimSpace(text)
+	if len(text) > 0 && text[0] == '"' {
+		var word string
+		if err := json.Unmarshal(text, &word); err != nil {
+			return err
+		}
 		return s.short(word)
 	}
-	type plain Step
-	*s = Step{} // a list that is decoded over a default's keeps its elements' fields
+	if len(text) == 0 || text[0] != '{' {
+		var weight *int
+		if err := json.Unmarshal(text, &weight); err != nil || weight == nil {
+			return fmt.Errorf("bad canary step %s: expected %s", text, stepForms)
+		}
+		*s = Step{SetWeight: weight}
+		return nil
+	}
+	var out plain // not *s: a list that is decoded over a default's keeps its elements' fields
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode((*plain)(s)); err != nil {
-		return fmt.Errorf("bad canary step %s: %s (expected setWeight, pause or setCanaryScale)", text, strings.TrimPrefix(err.Error(), "json: "))
+	if err := decoder.Decode(&out); err != nil {
+		return fmt.Errorf("bad canary step %s: %s (expected %s)", text, strings.TrimPrefix(err.Error(), "json: "), stepForms)
 	}
-	if s.count() != 1 {
+	if Step(out).count() != 1 {
 		return fmt.Errorf("bad canary step %s: expected exactly one of setWeight, pause, setCanaryScale", text)
 	}
+	*s = Step(out)
 	return nil
 }
 
 func (s *Step) short(word string) error {
 	kind, length, _ := strings.Cut(word, " ")
-	if kind != "pause" {
-		return fmt.Errorf("bad canary step %q: expected a weight, \"pause\", \"pause 2s\" or \"pause forever\"", word)
+	if kind != "pause" || strings.HasSuffix(word, " ") {
+		return fmt.Errorf("bad canary step %q: expected %s", word, stepForms)
 	}
 	switch length {
 	case "":

@@ -1,0 +1,42 @@
+# Two commands from a fresh machine: `make drill` and `make test`.
+GO ?= go
+RECKON := bin/reckon
+COMPONENTS := $(CURDIR)/bin/components
+
+.PHONY: build drill test unit components lint bench baselines clean
+
+# The flags are those that components are built with, so that both share what
+# the compiler has cached.
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(RECKON) .
+
+drill: build
+	$(RECKON) run default
+
+# Programs of the integration tests, built or taken from the cache.
+components: build
+	$(RECKON) build --into $(COMPONENTS) etcd kwok kubernetes argo-rollouts
+
+test: components
+	RECKON_TEST_BINARIES=$(COMPONENTS) RECKON=$(CURDIR)/$(RECKON) $(GO) test -race -timeout 40m ./...
+
+# What needs no cluster, in seconds.
+unit:
+	$(GO) test -short ./...
+
+lint:
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+bench: components
+	RECKON_TEST_BINARIES=$(COMPONENTS) RECKON=$(CURDIR)/$(RECKON) $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 40m ./...
+
+# The observed tables of the shipped drills, as committed below results/baselines.
+baselines: build
+	for drill in rollback-versions rollback-controls; do \
+	  $(RECKON) run $$drill --parallel 4 -o markdown > results/baselines/$$drill.md || exit 1; done
+
+clean: build
+	$(RECKON) clean
+	rm -rf bin results/runs
