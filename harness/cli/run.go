@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +45,7 @@ verdict and report.`,
 	cmd.Flags().StringVar(&f.planHash, "plan", "", "run only if the plan has this hash")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or markdown")
 	cmd.Flags().IntVar(&f.parallel, "parallel", 1, "runs at a time, each with a cluster of its own")
-	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave the clusters up (reckon clean removes them)")
+	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave each cluster up after its run until Ctrl-C")
 	cmd.Flags().BoolVar(&f.ginkgo, "ginkgo", false, "show Ginkgo's own output on standard error")
 	return cmd
 }
@@ -200,13 +198,4 @@ func checkOutput(got string, known ...string) error {
 		}
 	}
 	return fmt.Errorf("unknown output %q, expected one of %v", got, known)
-}
-
-var errNotTerminal = errors.New("not a terminal")
-
-func fileOf(w any) (*os.File, error) {
-	if f, ok := w.(*os.File); ok {
-		return f, nil
-	}
-	return nil, errNotTerminal
 }

@@ -32,7 +32,8 @@ type Engine struct {
 	// Providers by name; see Providers for those that ship.
 	Provider func(cell plan.Cell, parts Parts) (cluster.Provider, error)
 	Clock    clock.WithTicker
-	// Keep leaves the cluster of a run up; its name is reported as progress.
+	// Keep leaves the cluster of a run up, once it is recorded, until the context
+	// ends: the controllers under test are our children and need us alive.
 	Keep bool
 	// Reckon is our own version, recorded in headers.
 	Reckon   string
@@ -76,18 +77,13 @@ func (e *Engine) Run(ctx context.Context, cell plan.Cell, parts Parts, repetitio
 		return nil, err
 	}
 	r := &run{engine: e, cell: cell, parts: parts, scenario: s, params: params, dir: dir, repetition: repetition}
-	out := &Outcome{Dir: dir}
-	if err := r.play(ctx); err != nil {
-		out.Cleanup = cleanupOf(err)
-		if ctx.Err() != nil {
-			return out, context.Cause(ctx)
-		}
-		if !errors.Is(err, ErrInvalid) && out.Cleanup == nil {
-			return out, err
-		}
-	}
-	if ctx.Err() != nil {
-		return out, context.Cause(ctx)
+	err = r.play(ctx)
+	out := &Outcome{Dir: dir, Cleanup: cleanupOf(err)}
+	switch {
+	case r.aborted != nil:
+		return out, r.aborted
+	case err != nil && !errors.Is(err, ErrInvalid) && out.Cleanup == nil:
+		return out, err
 	}
 	if out.Run, err = Judge(dir, Prediction); err != nil {
 		return out, r.unjudged(out, err)
@@ -136,6 +132,8 @@ type run struct {
 	base    time.Time
 	// fault is what made the run invalid, if anything did.
 	fault error
+	// aborted is why the run was ended from outside, nil if it was not.
+	aborted error
 }
 
 func (r *run) say(format string, args ...any) {
@@ -152,18 +150,20 @@ func (r *run) play(ctx context.Context) (err error) {
 	}
 	r.cluster, err = provider.Up(ctx, cluster.Options{Nodes: r.cell.Nodes, Labels: map[string]string{"run": string(r.dir)}})
 	if err != nil {
+		r.aborted = context.Cause(ctx)
 		return r.invalidBeforeRecording(fmt.Errorf("starting the cluster: %w", err))
 	}
 	defer func() { err = errors.Join(err, r.tearDown()) }()
-	return r.record(ctx)
+	err = r.record(ctx)
+	if r.engine.Keep && r.aborted == nil {
+		r.say("the cluster stays up until Ctrl-C: export KUBECONFIG=%s", r.cluster.Kubeconfig())
+		<-ctx.Done()
+	}
+	return err
 }
 
 func (r *run) tearDown() error {
 	logs := r.saveLogs()
-	if r.engine.Keep {
-		r.say("kept cluster %s, kubeconfig %s", r.cluster.Name(), r.cluster.Kubeconfig())
-		return logs
-	}
 	r.say("removing the cluster")
 	if err := r.cluster.Down(context.Background()); err != nil {
 		return &CleanupError{err}

@@ -77,10 +77,13 @@ func (r *run) record(ctx context.Context) error {
 	return r.close(ctx, playErr, rec, w)
 }
 
-// close ends the recording. After an abort nothing is worth a verdict; any
-// other error is a fault of the environment and goes into the recording.
+// close ends the recording. What kept the script from its end, an abort from
+// outside too, is a fault and goes into the recording.
 func (r *run) close(ctx context.Context, playErr error, rec *record.Recorder, w *recording.Writer) error {
-	if playErr != nil && ctx.Err() == nil {
+	if playErr != nil {
+		if r.aborted = context.Cause(ctx); r.aborted != nil {
+			playErr = &partFault{"run", fmt.Errorf("aborted: %w", r.aborted)}
+		}
 		r.fault = playErr
 		rec.Fault(faultOf(playErr))
 	}

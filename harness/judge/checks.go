@@ -28,7 +28,8 @@ func view(set *series.Set, name string, w series.Window) (*series.Series, series
 }
 
 // hidden returns a finding when a gap in the watch could hide what the check
-// asks for. Gaps that lost no change matter only to questions of time.
+// asks for. A gap that lost no change matters only to questions of time: what
+// it delivered late may belong to the other side of the window's begin or end.
 func hidden(set *series.Set, in series.Interval, timing bool, f Finding, names ...string) Finding {
 	for _, name := range names {
 		s, err := set.Get(name)
@@ -36,23 +37,51 @@ func hidden(set *series.Set, in series.Interval, timing bool, f Finding, names .
 			continue
 		}
 		for _, g := range set.GapsOf(s.Resources, in) {
-			if g.Lossless && !timing {
-				continue
+			if !g.Lossless || timing || straddles(g, s, in) {
+				return doubt(f, g)
 			}
-			f.Status = Inconclusive
-			f.Why = fmt.Sprintf("the watch of %s was cut from %s to %s (%s), which could hide a change",
-				g.Resource, seconds(g.From), seconds(g.To), g.Reason)
-			return f
 		}
 	}
 	return f
 }
 
+func doubt(f Finding, g series.Gap) Finding {
+	f.Status = Inconclusive
+	f.Why = fmt.Sprintf("%s, which could hide a change", cut(g))
+	return f
+}
+
+func cut(g series.Gap) string {
+	return fmt.Sprintf("the watch of %s was cut from %s to %s (%s)", g.Resource, seconds(g.From), seconds(g.To), g.Reason)
+}
+
+// straddles says whether the gap lies over the begin or the end of the interval
+// and the series has a change of which nobody can tell on which side it was.
+func straddles(g series.Gap, s *series.Series, in series.Interval) bool {
+	return slices.ContainsFunc(s.Points, func(p series.Point) bool {
+		return p.T <= g.To && (g.From <= in.From && in.From < p.T || g.From <= in.To && in.To < p.T)
+	})
+}
+
+// early finds a gap for which the point may be older than the interval: the
+// watch was cut when the interval began, and the point came with what was missed.
+func early(set *series.Set, s *series.Series, in series.Interval, p series.Point) *series.Gap {
+	for _, g := range set.GapsOf(s.Resources, series.Interval{From: in.From, To: in.From}) {
+		if in.From < p.T && p.T <= g.To {
+			return &g
+		}
+	}
+	return nil
+}
+
 // Sequence: the series takes exactly these values, in this order, nothing between.
+// Witness is as in Count, for sequences of events: where it was seen, no event
+// is an observation too.
 type Sequence struct {
-	Of     string
-	Want   []series.Value
-	Window series.Window
+	Of      string
+	Want    []series.Value
+	Witness string
+	Window  series.Window
 }
 
 // Numbers makes values of numbers.
@@ -64,39 +93,59 @@ func Numbers(ns ...int) []series.Value {
 	return out
 }
 
-func (c Sequence) Series() []string  { return []string{c.Of} }
+func (c Sequence) Series() []string  { return withWitness(c.Of, c.Witness) }
 func (c Sequence) Predicted() string { return joinValues(c.Want) }
 
 func (c Sequence) Eval(set *series.Set) (Finding, error) {
-	s, in, early, err := view(set, c.Of, c.Window)
-	if err != nil || early != nil {
-		return deref(early), err
+	s, in, less, err := view(set, c.Of, c.Window)
+	if err != nil {
+		return Finding{}, err
 	}
-	points := s.Changes(in)
-	if len(points) == 0 {
+	if c.Witness != "" {
+		seen, less, err := witnessed(set, c.Witness, c.Window)
+		if err != nil || less != nil {
+			return deref(less), err
+		}
+		return c.compare(set, s, in, seen), nil
+	}
+	if less != nil {
+		return *less, nil
+	}
+	if len(s.Changes(in)) == 0 {
 		return inconclusive(0, "no sample of %s inside the window", c.Of), nil
 	}
+	return c.compare(set, s, in, 0), nil
+}
+
+func (c Sequence) compare(set *series.Set, s *series.Series, in series.Interval, witnesses int) Finding {
+	points := s.Changes(in)
 	got := make([]series.Value, len(points))
 	for i, p := range points {
 		got[i] = p.Value
 	}
-	f := Finding{Status: Held, Observed: joinValues(got), Samples: len(points)}
+	f := Finding{Status: Held, Observed: joinValues(got), Samples: max(len(points), witnesses)}
 	if slices.Equal(got, c.Want) {
-		return hidden(set, in, false, f, c.Of), nil
+		return hidden(set, in, false, f, c.Of)
 	}
 	f.Status = Broken
 	i := firstDifference(got, c.Want)
-	if i < len(points) {
+	switch {
+	case i < len(points):
 		f = f.at(points[i])
 		f.Why = fmt.Sprintf("value %d is %s where %s was predicted", i+1, got[i], orNothing(c.Want, i))
-	} else {
-		f = f.at(points[len(points)-1])
+	case i > 0:
+		f = f.at(points[i-1])
 		f.Why = fmt.Sprintf("the sequence ends after %s; %s was predicted next", got[i-1], c.Want[i])
+	default:
+		f.Why = fmt.Sprintf("%s was never seen; %s was predicted", c.Of, c.Want[i])
 	}
-	if isSubsequence(got, c.Want) { // what is missing may have happened inside a gap
-		return hidden(set, in, false, f, c.Of), nil
+	for _, g := range set.GapsOf(s.Resources, in) {
+		// What is missing may have happened inside a gap; what is too much, before the window.
+		if !g.Lossless && isSubsequence(got, c.Want) || straddles(g, s, in) {
+			return doubt(f, g)
+		}
 	}
-	return f, nil
+	return f
 }
 
 func firstDifference(a, b []series.Value) int {
@@ -176,14 +225,17 @@ func (c Extremum) Predicted() string {
 
 func (c Extremum) Eval(set *series.Set) (Finding, error) {
 	for _, name := range c.Series() {
-		if _, _, early, err := view(set, name, c.Window); err != nil || early != nil {
-			return deref(early), err
+		if _, _, less, err := view(set, name, c.Window); err != nil || less != nil {
+			return deref(less), err
 		}
 	}
 	in, _ := set.Resolve(c.Window)
 	states, err := set.Join(in, c.Series()...)
 	if err != nil {
 		return Finding{}, err
+	}
+	if len(states) == 0 {
+		return inconclusive(0, "%s were never known together inside the window", strings.Join(c.Series(), ", ")), nil
 	}
 	var best *series.Joint
 	samples := 0
@@ -218,8 +270,8 @@ func hiddenUnlessExceeded(set *series.Set, in series.Interval, c Extremum, best 
 			f.Why = fmt.Sprintf("%s was first reached at %.6g %s", c.Of, companion, c.First.Unit)
 		}
 	}
-	if value > c.Want { // seen is seen: no gap can undo it
-		return f
+	if of, err := set.Get(c.Of); err == nil && value > c.Want && early(set, of, in, best.Points[0]) == nil {
+		return f // seen is seen: no gap can undo it
 	}
 	return hidden(set, in, false, f, c.Series()...)
 }
@@ -244,28 +296,33 @@ func (c Always) Series() []string  { return []string{c.Cond.Series} }
 func (c Always) Predicted() string { return fmt.Sprintf("always %s %s", c.Cond.Op, c.Cond.Value) }
 
 func (c Always) Eval(set *series.Set) (Finding, error) {
-	s, in, early, err := view(set, c.Cond.Series, c.Window)
-	if err != nil || early != nil {
-		return deref(early), err
+	s, in, less, err := view(set, c.Cond.Series, c.Window)
+	if err != nil || less != nil {
+		return deref(less), err
 	}
 	points := s.Changes(in)
 	if len(points) == 0 {
 		return inconclusive(0, "no sample of %s inside the window", c.Cond.Series), nil
 	}
-	for _, p := range points {
-		if !c.Cond.Holds(p.Value) {
-			f := Finding{Status: Broken, Observed: p.Value.String(), Samples: len(points)}.at(p)
-			f.Why = fmt.Sprintf("%s became %s", c.Cond.Series, p.Value)
-			return f, nil
-		}
-	}
 	f := Finding{Status: Held, Observed: "always", Samples: len(points)}
+	for _, p := range points {
+		if c.Cond.Holds(p.Value) {
+			continue
+		}
+		f.Status, f.Observed = Broken, p.Value.String()
+		f.Why = fmt.Sprintf("%s became %s", c.Cond.Series, p.Value)
+		if g := early(set, s, in, p); g != nil {
+			return doubt(f.at(p), *g), nil
+		}
+		return f.at(p), nil
+	}
 	return hidden(set, in, false, f, c.Cond.Series), nil
 }
 
-// Count: how many events of a log or event series fall into the window.
-// Witness is a series that must have points, so that silence proves something:
-// a controller whose log was never read logs no errors either.
+// Count: how many events of an event series fall into the window.
+// Witness is a series that must have points inside the window too, so that
+// silence proves something: a controller whose log was never read logs no
+// errors either. Without a witness, no event is inconclusive.
 type Count struct {
 	Of       string
 	Min, Max int
@@ -273,11 +330,13 @@ type Count struct {
 	Window   series.Window
 }
 
-func (c Count) Series() []string {
-	if c.Witness == "" {
-		return []string{c.Of}
+func (c Count) Series() []string { return withWitness(c.Of, c.Witness) }
+
+func withWitness(of, witness string) []string {
+	if witness == "" {
+		return []string{of}
 	}
-	return []string{c.Of, c.Witness}
+	return []string{of, witness}
 }
 
 func (c Count) Predicted() string {
@@ -292,27 +351,46 @@ func (c Count) Eval(set *series.Set) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
+	if s.Kind != series.Event {
+		return Finding{}, fmt.Errorf("%s is a state, only events can be counted", c.Of)
+	}
 	in, ok := set.Resolve(c.Window)
 	if !ok {
 		return inconclusive(0, "the script did not run from step %q to the end of step %q", c.Window.From, c.Window.To), nil
 	}
-	if c.Witness != "" {
-		if _, _, early, err := view(set, c.Witness, c.Window); err != nil || early != nil {
-			return deref(early), err
-		}
-	}
 	points := s.Changes(in)
 	f := Finding{Status: Held, Observed: fmt.Sprint(len(points)), Samples: len(points)}
-	if len(points) > c.Max {
+	if c.Witness != "" {
+		seen, less, err := witnessed(set, c.Witness, c.Window)
+		if err != nil || less != nil {
+			return deref(less), err
+		}
+		f.Samples = seen
+	} else if len(points) == 0 {
+		return inconclusive(0, "no sample of %s inside the window", c.Of), nil
+	}
+	if len(points) < c.Min || len(points) > c.Max {
 		f.Status = Broken
 		f.Why = fmt.Sprintf("%s was seen %d times", c.Of, len(points))
+	}
+	if len(points) > c.Max {
 		return f.at(points[c.Max]), nil
 	}
-	if len(points) < c.Min {
-		f.Status = Broken
-		f.Why = fmt.Sprintf("%s was seen %d times", c.Of, len(points))
-	}
 	return hidden(set, in, false, f, c.Of), nil
+}
+
+// witnessed counts the points of a witness inside a window; none is too little.
+func witnessed(set *series.Set, name string, w series.Window) (int, *Finding, error) {
+	s, in, less, err := view(set, name, w)
+	if err != nil || less != nil {
+		return 0, less, err
+	}
+	n := len(s.Changes(in))
+	if n == 0 {
+		f := inconclusive(0, "no sample of %s inside the window", name)
+		return 0, &f, nil
+	}
+	return n, nil, nil
 }
 
 // Final: the value of a series at the end of the window.
@@ -326,9 +404,9 @@ func (c Final) Series() []string  { return []string{c.Of} }
 func (c Final) Predicted() string { return c.Want.String() }
 
 func (c Final) Eval(set *series.Set) (Finding, error) {
-	s, in, early, err := view(set, c.Of, c.Window)
-	if err != nil || early != nil {
-		return deref(early), err
+	s, in, less, err := view(set, c.Of, c.Window)
+	if err != nil || less != nil {
+		return deref(less), err
 	}
 	last, ok := s.At(in.To)
 	if !ok {
@@ -339,7 +417,7 @@ func (c Final) Eval(set *series.Set) (Finding, error) {
 		f.Status = Broken
 		f.Why = fmt.Sprintf("%s ended as %s", c.Of, last.Value)
 	}
-	return f, nil
+	return hidden(set, series.Interval{From: in.To, To: in.To}, false, f, c.Of), nil
 }
 
 // Quiet: none of the series changes inside the window, which must last at
@@ -356,28 +434,31 @@ func (c Quiet) Predicted() string { return "no change for " + seconds(c.For) }
 func (c Quiet) Eval(set *series.Set) (Finding, error) {
 	samples := 0
 	for _, name := range c.Of {
-		s, in, early, err := view(set, name, c.Window)
-		if err != nil || early != nil {
-			return deref(early), err
+		s, in, less, err := view(set, name, c.Window)
+		if err != nil || less != nil {
+			return deref(less), err
 		}
 		if in.To-in.From < c.For {
 			return inconclusive(samples, "the quiet period lasted %s only", seconds(in.To-in.From)), nil
 		}
 		changes := s.Changes(in)
 		samples += len(changes)
-		if s.Kind == series.State && len(changes) > 0 {
-			changes = changes[1:]
+		if _, known := s.At(in.From); known && s.Kind == series.State {
+			changes = changes[1:] // the value at the begin
 		}
 		if len(changes) > 0 {
 			p := changes[0]
 			f := Finding{Status: Broken, Observed: fmt.Sprintf("%s became %s", name, p.Value), Samples: samples}.at(p)
 			f.Why = fmt.Sprintf("%s changed %s after the end", name, seconds(p.T-in.From))
+			if last := changes[len(changes)-1]; early(set, s, in, last) != nil {
+				return doubt(f, *early(set, s, in, last)), nil
+			}
 			return f, nil
 		}
 	}
 	in, _ := set.Resolve(c.Window)
 	f := Finding{Status: Held, Observed: "no change for " + seconds(in.To-in.From), Samples: samples}
-	return hidden(set, in, true, f, c.Of...), nil
+	return hidden(set, in, false, f, c.Of...), nil
 }
 
 // Within: the time from the first instant that satisfies From to the first
@@ -394,13 +475,13 @@ func (c Within) Predicted() string {
 }
 
 func (c Within) Eval(set *series.Set) (Finding, error) {
-	from, in, early, err := view(set, c.From.Series, c.Window)
-	if err != nil || early != nil {
-		return deref(early), err
+	from, in, less, err := view(set, c.From.Series, c.Window)
+	if err != nil || less != nil {
+		return deref(less), err
 	}
-	to, _, early, err := view(set, c.To.Series, c.Window)
-	if err != nil || early != nil {
-		return deref(early), err
+	to, _, less, err := view(set, c.To.Series, c.Window)
+	if err != nil || less != nil {
+		return deref(less), err
 	}
 	a, ok := firstHolding(from, c.From, in)
 	if !ok {
@@ -417,7 +498,7 @@ func (c Within) Eval(set *series.Set) (Finding, error) {
 		f.Status = Broken
 		f.Why = fmt.Sprintf("it took %s", seconds(took))
 	}
-	return hidden(set, series.Interval{From: a.T, To: b.T}, true, f, c.Series()...), nil
+	return hidden(set, series.Interval{From: in.From, To: b.T}, true, f, c.Series()...), nil
 }
 
 func firstHolding(s *series.Series, c Cond, in series.Interval) (series.Point, bool) {

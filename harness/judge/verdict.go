@@ -1,7 +1,9 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"reckon.dev/reckon/harness/recording"
@@ -69,7 +71,10 @@ type GuardResult struct {
 	ID       string   `json:"id"`
 	Sentence string   `json:"sentence"`
 	Basis    []string `json:"basis,omitempty"`
-	Limit    float64  `json:"limit"`
+	// Series is what the limit is on, Unit its unit.
+	Series string  `json:"series,omitempty"`
+	Unit   string  `json:"unit,omitempty"`
+	Limit  float64 `json:"limit"`
 	// Expected is the worst value that the model predicts, if it predicts one.
 	Expected *float64 `json:"expected,omitempty"`
 	Worst    *float64 `json:"worst,omitempty"`
@@ -80,6 +85,8 @@ type GuardResult struct {
 	AtSec    *float64 `json:"atSeconds,omitempty"`
 	Objects  []string `json:"objects,omitempty"`
 	Samples  int      `json:"samples"`
+	// Notes say what is uncertain about the numbers, though the status is not.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Judge decides a run. Errors are programming errors (a claim on a series that
@@ -129,7 +136,7 @@ func (v *Verdict) decide(set *series.Set) {
 	broken, unclear := v.count()
 	switch {
 	case len(set.Faults) > 0:
-		v.Outcome = Invalid
+		v.Outcome, v.Reasons = Invalid, append(v.Reasons, broken...)
 	case len(broken) > 0:
 		v.Outcome, v.Reasons = Fail, broken
 	case len(v.Claims) == 0:
@@ -160,47 +167,64 @@ func (v *Verdict) count() (broken, unclear []string) {
 	return broken, unclear
 }
 
+// ErrNotFinite is returned for a guard whose numbers cannot be compared, or
+// written as JSON. It is a programming error.
+var ErrNotFinite = errors.New("not a finite number")
+
 func (g Guard) eval(set *series.Set) (GuardResult, error) {
-	r := GuardResult{ID: g.ID, Sentence: g.Sentence, Basis: g.Basis, Limit: g.Limit, Expected: g.Expected, Status: Held}
-	_, in, early, err := view(set, g.Series, g.Window)
+	r := GuardResult{ID: g.ID, Sentence: g.Sentence, Basis: g.Basis, Series: g.Series, Limit: g.Limit, Expected: g.Expected, Status: Held}
+	if !finite(g.Limit) || g.Expected != nil && !finite(*g.Expected) {
+		return r, fmt.Errorf("limit or expected value: %w", ErrNotFinite)
+	}
+	s, in, less, err := view(set, g.Series, g.Window)
 	if err != nil {
 		return r, err
 	}
-	if early != nil {
-		r.Status, r.Why = Inconclusive, early.Why
+	r.Unit = s.Unit
+	if less != nil {
+		r.Status, r.Why = Inconclusive, less.Why
 		return r, nil
 	}
 	states, err := set.Join(in, g.Series)
 	if err != nil {
 		return r, err
 	}
-	var worst *series.Joint
-	var above time.Duration
-	for i, st := range states {
-		value := st.Points[0].Value.Num
-		if worst == nil || value > worst.Points[0].Value.Num {
-			worst = &states[i]
-		}
-		if value > g.Limit {
-			above += st.Until - st.T
-		}
-	}
-	if worst == nil {
+	if len(states) == 0 {
 		r.Status, r.Why = Inconclusive, fmt.Sprintf("no sample of %s inside the window", g.Series)
 		return r, nil
 	}
+	worst, above := worstOf(states, g.Limit)
 	value := worst.Points[0].Value.Num
 	r.Worst, r.AboveSec, r.Samples = &value, round(above), len(states)
 	r.AtSec, r.Objects = roundPtr(&worst.T), distinctRefs(worst.Points)
-	if value > g.Limit {
-		r.Status = Broken
-		r.Why = fmt.Sprintf("%s reached %.4g, the limit is %.4g", g.Series, value, g.Limit)
+	if value <= g.Limit {
+		f := hidden(set, in, false, Finding{Status: Held}, g.Series)
+		r.Status, r.Why = f.Status, f.Why
 		return r, nil
 	}
-	f := hidden(set, in, false, Finding{Status: Held}, g.Series)
-	r.Status, r.Why = f.Status, f.Why
+	r.Status = Broken
+	r.Why = fmt.Sprintf("%s reached %.4g, the limit is %.4g", g.Series, value, g.Limit)
+	for _, gap := range set.GapsOf(s.Resources, in) {
+		r.Notes = append(r.Notes, cut(gap)+": the time above the limit is uncertain by as much")
+	}
 	return r, nil
 }
+
+// worstOf finds the first greatest state, and for how long the limit was passed.
+func worstOf(states []series.Joint, limit float64) (worst series.Joint, above time.Duration) {
+	for i, st := range states {
+		value := st.Points[0].Value.Num
+		if i == 0 || value > worst.Points[0].Value.Num {
+			worst = st
+		}
+		if value > limit {
+			above += st.Until - st.T
+		}
+	}
+	return worst, above
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // round gives seconds with milliseconds, which is finer than any watch.
 func round(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 }

@@ -237,11 +237,16 @@ func (s *Set) Join(in Interval, names ...string) ([]Joint, error) {
 	}
 	j := joiner{in: in, now: make([]Point, len(names)), seen: make([]bool, len(names))}
 	moves := merge(tracks, stored, in.To)
+	begin := 0 // of the moves that make one state
 	for i, m := range moves {
-		j.move(m)
-		if i+1 == len(moves) || !together(moves[:i+1], moves[i+1], stored) {
+		if i > begin && !together(moves[begin:i], m, stored) {
 			j.state(stored)
+			begin = i
 		}
+		j.move(m)
+	}
+	if len(moves) > 0 {
+		j.state(stored)
 	}
 	if n := len(j.out); n > 0 {
 		j.out[n-1].Until = in.To
@@ -297,29 +302,30 @@ type move struct {
 // moves before it: another series' part of the same object version, or of the
 // same fact.
 func together(before []move, next move, stored bool) bool {
-	same := func(m move) bool {
-		if stored {
-			return m.point.RV == next.point.RV
-		}
-		return m.point.T == next.point.T
+	if slices.ContainsFunc(before, func(m move) bool { return m.track == next.track }) {
+		return false
 	}
-	for i := len(before) - 1; i >= 0 && same(before[i]); i-- {
-		if before[i].track == next.track {
-			return false
-		}
+	if stored {
+		return before[0].point.RV == next.point.RV
 	}
-	return same(before[len(before)-1])
+	return before[0].point.T == next.point.T
 }
 
 // merge sorts the points of all tracks that were received up to a time: by
-// resourceVersion in a stored order, else by receipt time.
+// resourceVersion in a stored order, else by receipt time. Each track keeps its
+// own order.
 func merge(tracks []*Series, stored bool, until time.Duration) []move {
 	var moves []move
 	for i, tr := range tracks {
+		var clock time.Duration
 		for _, p := range tr.Points {
-			if p.T <= until {
-				moves = append(moves, move{i, p})
+			if p.T > until {
+				continue
 			}
+			if clock = max(clock, p.T); !stored {
+				p.T = clock
+			}
+			moves = append(moves, move{i, p})
 		}
 	}
 	sort.SliceStable(moves, func(a, b int) bool {

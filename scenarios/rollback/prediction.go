@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
@@ -53,8 +54,8 @@ type key struct {
 func (k key) basis(rules ...rollouts.Rule) []string {
 	var out []string
 	for _, r := range rules {
-		if s := k.rules.Basis(r).String(); s != "" {
-			out = append(out, s)
+		if b := k.rules.Basis(r); b.Line > 0 { // 0: this version has no such rule
+			out = append(out, b.String())
 		}
 	}
 	return out
@@ -87,13 +88,20 @@ func (k key) claims() []judge.Claim {
 // weightBasis lists the rules that the trace's weights came from, in order.
 func (k key) weightBasis() []string {
 	var out []string
+	weight := k.trace.Start.Weight
 	for _, r := range k.trace.Rows {
-		if s := r.Basis.String(); s != "" && r.Held == "" && !slices.Contains(out, s) {
+		written := !withheld(r) || r.Weight != weight
+		if s := r.Basis.String(); s != "" && written && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
+		weight = r.Weight
 	}
 	return append(out, k.basis(rollouts.RuleStableGuard)...)
 }
+
+// withheld says whether the pass left the weight that it had decided unwritten.
+// The subset guard of some versions holds the DestinationRule only.
+func withheld(r rollouts.Row) bool { return r.Err != "" || r.Held == "G" }
 
 // exposure is the greatest weight before the canary is whole, where the model
 // passes through such a state at all.
@@ -133,7 +141,7 @@ func (k key) ending() []judge.Claim {
 		out = append(out, judge.Claim{
 			ID: "promotion", Sentence: "the controller logs this reason for the promotion, once",
 			Basis: k.basis(rollouts.RulePromote, rollouts.RulePromoteCount, rollouts.RulePromoteWindow),
-			Check: judge.Sequence{Of: Completed, Want: []series.Value{series.Text(reason)}, Window: Drilled},
+			Check: judge.Sequence{Of: Completed, Want: []series.Value{series.Text(reason)}, Witness: Logged, Window: Drilled},
 		})
 	} else {
 		out = append(out, judge.Claim{
@@ -219,17 +227,11 @@ func (k key) table() judge.Table {
 		Title: fmt.Sprintf("what the model of %s does, pass by pass", k.rules.Group),
 		Head:  []string{"after", "weight", "v1 wanted", "v1 available", "v2 wanted", "step", "decided by", "events"},
 	}
-	add := func(what string, r rollouts.Row) {
-		by := r.Basis.String()
-		if r.Err != "" {
-			by = "pass fails: " + k.rules.Basis(rollouts.RuleSubsetGuard).String()
-		} else if r.Held != "" {
-			by = "routing held: " + k.rules.Basis(rollouts.RuleStableGuard).String()
-		}
-		t.Rows = append(t.Rows, []string{what, strconv.Itoa(r.Weight), strconv.Itoa(r.Size[Old]), strconv.Itoa(r.Available[Old]),
-			strconv.Itoa(r.Size[New]), strconv.Itoa(r.Index), by, joined(r.Events)})
-	}
 	last := k.trace.Start
+	add := func(what string, r rollouts.Row) {
+		t.Rows = append(t.Rows, []string{what, strconv.Itoa(r.Weight), strconv.Itoa(r.Size[Old]), strconv.Itoa(r.Available[Old]),
+			strconv.Itoa(r.Size[New]), strconv.Itoa(r.Index), decidedBy(r, r.Weight != last.Weight), strings.Join(r.Events, "; ")})
+	}
 	add("start", last)
 	for _, r := range k.trace.Rows {
 		if r.Weight != last.Weight || r.Size[Old] != last.Size[Old] || r.Size[New] != last.Size[New] || r.Stable != last.Stable || len(r.Events) > 0 {
@@ -240,13 +242,22 @@ func (k key) table() judge.Table {
 	return t
 }
 
-func joined(events []string) string {
-	out := ""
-	for i, e := range events {
-		if i > 0 {
-			out += "; "
-		}
-		out += e
+// decidedBy is the source of what a pass did, and of what it did not.
+func decidedBy(r rollouts.Row, moved bool) string {
+	var by []string
+	if s := r.Basis.String(); s != "" && (moved || !withheld(r)) {
+		by = append(by, s)
 	}
-	return out
+	held := r.HeldBasis.String()
+	switch {
+	case r.Err != "" && held == "":
+		by = append(by, "pass fails: "+r.Err)
+	case r.Err != "":
+		by = append(by, "pass fails: "+held)
+	case withheld(r):
+		by = append(by, "routing held: "+held)
+	case r.Held != "":
+		by = append(by, "subsets held: "+held)
+	}
+	return strings.Join(by, "; ")
 }
