@@ -6,6 +6,9 @@ import "fmt"
 // Hint returns `, did you mean "x"?` for the nearest name, "" when none
 // is near enough to be meant.
 func Hint(got string, names []string) string {
+	if got == "" {
+		return ""
+	}
 	best, at := "", len(got)/2+1
 	for _, name := range names {
 		if d := distance(got, name); d < at || d == at && best == "" {

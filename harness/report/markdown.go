@@ -17,6 +17,7 @@ func Markdown(w io.Writer, vs []judge.Verdict) error {
 	var b strings.Builder
 	if len(vs) > 1 {
 		markdownSummary(&b, vs)
+		markdownObserved(&b, vs)
 	}
 	for i, v := range vs {
 		if i > 0 || len(vs) > 1 {

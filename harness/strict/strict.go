@@ -300,7 +300,7 @@ func (n Node) plainMapping(depth int) error {
 			return at.Errorf("YAML merge keys are not supported: write the fields out")
 		case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		default:
-			return n.child("?", kv.Key).Errorf("a field's name must be plain text")
+			return Node{doc: n.doc, node: kv.Key, path: n.path}.Errorf("%s is no name of a field", keyOf(kv))
 		}
 		if line, ok := seen[keyOf(kv)]; ok {
 			return at.Errorf("the field is given twice, first on line %d", line)

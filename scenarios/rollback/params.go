@@ -70,6 +70,9 @@ func (p Params) Check(version string) error {
 	if p.OldReplicaSet == OldRunning && p.DynamicStableScale {
 		return scenario.Refuse("oldReplicaSet", "running does not go with dynamicStableScale, which keeps no old ReplicaSet")
 	}
+	if trace := p.Play(rules, rollouts.RollbackOptions{}); trace.Invalid != "" {
+		return scenario.Refuse("steps", "the set-up cannot end on Argo Rollouts %s: %s", version, trace.Invalid)
+	}
 	return nil
 }
 
