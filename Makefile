@@ -32,10 +32,14 @@ lint:
 bench: components
 	RECKON_TEST_BINARIES=$(COMPONENTS) RECKON=$(CURDIR)/$(RECKON) $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 40m ./...
 
-# The observed tables of the shipped drills, as committed below results/baselines.
+# What real controllers did, as committed below results/baselines: a table for
+# each drill, and each run's recording with its verdict, which a test judges again.
 baselines: build
+	rm -rf bin/baselines
 	for drill in rollback-versions rollback-controls; do \
-	  $(RECKON) run $$drill --parallel 4 -o markdown > results/baselines/$$drill.md || exit 1; done
+	  $(RECKON) run $$drill --parallel 4 --results bin/baselines -o markdown > results/baselines/$$drill.md || exit 1; done
+	for run in bin/baselines/runs/*Z-*; do \
+	  to=results/baselines/$${run##*Z-}; mkdir -p $$to; cp $$run/recording.jsonl.zst $$run/verdict.json $$to/; done
 
 clean: build
 	$(RECKON) clean

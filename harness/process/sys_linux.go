@@ -69,7 +69,7 @@ func readStat(pid int) (statFields, error) {
 		return statFields{}, err
 	}
 	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	const state, parent, start = 3 - 3, 4 - 3, 22 - 3
+	const state, parent, start = 0, 1, 19 // fields 3, 4 and 22 of the page
 	if len(fields) <= start {
 		return statFields{}, fmt.Errorf("/proc/%d/stat: only %d fields", pid, len(fields))
 	}

@@ -207,9 +207,9 @@ func (k key) chart() judge.Chart {
 				{Series: Size(New), Label: "wanted", Predicted: floats(k.trace.SizeSequence(New))},
 				{Series: Available(New), Label: "available"},
 			}},
-			{Title: "load per available canary pod", Unit: "x", Lines: []judge.Line{{Series: Overload, Label: "times its fair share"}}},
+			{Title: "load per available canary pod", Unit: "x", Lines: []judge.Line{{Series: Overload, Label: "overload"}}},
 		},
-		Marks: []string{Completed, Aborted},
+		Marks: []string{Events},
 	}
 }
 

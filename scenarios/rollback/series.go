@@ -26,6 +26,7 @@ const (
 	Condition = "abort-condition" // 1 while Progressing has the reason RolloutAborted
 	Completed = "completed"       // log: reason of a completed update
 	Aborted   = "aborted"         // log: RolloutAborted events
+	Events    = "events"          // log: messages of the controller's events
 	Logged    = "logged"          // log: any line, the witness of the two above
 	Overload  = "overload"        // load on each available canary pod, in units of its fair share
 )
@@ -52,6 +53,7 @@ func (p Params) Definitions() []series.Definition {
 		rollout(Condition, "1 while the condition Progressing has the reason RolloutAborted", abortCondition),
 		logged(Completed, "reason of a completed update", `"msg":"Rollout completed update to revision \d+ \([^)]*\): ([^"]+)"`),
 		logged(Aborted, "RolloutAborted events", `"event_reason":"RolloutAborted"`),
+		logged(Events, "messages of the controller's events", `"event_reason":"[^"]*","level":"[^"]*","msg":"([^"]*)"`),
 		logged(Logged, "lines of the controller's log", `^.`),
 	}
 	for _, version := range []string{Old, New} {

@@ -26,7 +26,6 @@ func (l layout) config(file string) string     { return filepath.Join(l.dir, "co
 func (l layout) etcdData() string              { return filepath.Join(l.dir, "etcd") }
 func (l layout) logs() string                  { return filepath.Join(l.dir, "logs") }
 func (l layout) log(component string) string   { return filepath.Join(l.logs(), component+".log") }
-func (l layout) rename(dir string) layout      { return layout{dir: dir} }
 func (l layout) cert(name string) string       { return l.pki(name + ".crt") }
 func (l layout) key(name string) string        { return l.pki(name + ".key") }
 func (l layout) componentConf(n string) string { return l.pki(n + ".kubeconfig") }

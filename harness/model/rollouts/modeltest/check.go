@@ -47,7 +47,7 @@ func compileTrace(words []string) (runFunc, error) {
 		return func(s *state) error { return same("weight", s.valid(), s.trace.WeightSequence(), want) }, err
 	case "size":
 		if len(rest) < 2 {
-			return nil, fmt.Errorf("size VERSION N ...")
+			return nil, fmt.Errorf("expected: size VERSION and one N or more")
 		}
 		want, err := numbers(rest[1:])
 		return func(s *state) error {
@@ -184,7 +184,7 @@ func compileFinal(words []string) (runFunc, error) {
 		}
 	}
 	if len(words) == 0 {
-		return nil, fmt.Errorf("final key=value ...")
+		return nil, fmt.Errorf("expected: final and one key=value or more")
 	}
 	return func(s *state) error {
 		if err := s.valid(); err != nil {
