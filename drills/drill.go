@@ -62,7 +62,9 @@ type Cluster struct {
 
 // Scenario is one scenario of a drill with its own matrix.
 type Scenario struct {
-	Name   string         `json:"name"`
+	Name string `json:"name"`
+	// Label tells cells of the same scenario apart in names and reports.
+	Label  string         `json:"label,omitempty"`
 	Params map[string]any `json:"params,omitempty"`
 	// Matrix has one list of values for each component version or parameter
 	// that varies; every combination is a cell.
@@ -177,6 +179,9 @@ func (d *Drill) validateScenarios() error {
 		s, err := scenarios.Get(sc.Name)
 		if err != nil {
 			return orRoot(node.Find("name"), node).Errorf("%v; there are %s", err, strings.Join(scenarios.Names(), ", "))
+		}
+		if len(sc.Label) > 40 || strings.ContainsAny(sc.Label, "[],#\n") {
+			return node.Find("label").Errorf("expected at most 40 characters, none of them a bracket, comma, # or line break")
 		}
 		if err := checkKeys(node, sc, s); err != nil {
 			return err

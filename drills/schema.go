@@ -85,6 +85,7 @@ func scenarioSchema(s scenario.Scenario) (*jsonschema.Schema, error) {
 		Type: "object", Description: s.Summary(), Required: []string{"name"}, AdditionalProperties: never(),
 		Properties: map[string]*jsonschema.Schema{
 			"name":   {Enum: []any{s.Name()}},
+			"label":  {Type: "string", MaxLength: jsonschema.Ptr(40)},
 			"params": params, "matrix": matrix, "guards": guards,
 		},
 	}, nil

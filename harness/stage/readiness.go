@@ -3,12 +3,15 @@ package stage
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -73,8 +76,8 @@ func (r *Readiness) set(version string, p policy) {
 	}
 }
 
-// Run applies the policies until the context ends. The error is that of the
-// first write that failed while the context was alive.
+// Run applies the policies until the context ends. A server that cannot be
+// reached is asked again; the error is that of the first write that was refused.
 func (r *Readiness) Run(ctx context.Context, pods PodWatcher) error {
 	list, changed, err := pods.Pods(ctx)
 	if err != nil {
@@ -85,8 +88,11 @@ func (r *Readiness) Run(ctx context.Context, pods PodWatcher) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err != nil {
+		if err != nil && !passing(err) {
 			return fmt.Errorf("setting pod readiness: %w", err)
+		}
+		if err != nil {
+			wake = r.clock.After(retryInterval)
 		}
 		select {
 		case <-ctx.Done():
@@ -96,6 +102,19 @@ func (r *Readiness) Run(ctx context.Context, pods PodWatcher) error {
 		case <-wake:
 		}
 	}
+}
+
+// retryInterval is the pause before the server is asked again.
+const retryInterval = 100 * time.Millisecond
+
+// passing: the server could not be reached, or not answer. It may be on its way
+// back, and whether it is gone for good is for others to tell.
+func passing(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	return status.Status().Code >= http.StatusInternalServerError || status.Status().Code == http.StatusTooManyRequests
 }
 
 // apply brings the pods in line with the policies once, and returns a channel

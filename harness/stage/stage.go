@@ -43,8 +43,8 @@ var ErrNotReached = errors.New("not reached")
 // recorded and the script goes on, so that the claims can say what happened
 // instead; any other error ends the script.
 func (s *Stage) Step(ctx context.Context, name string, do func(ctx context.Context) error) error {
-	s.Progress(name)
 	s.Recorder.StepBegin(name)
+	s.Progress(name)
 	err := do(ctx)
 	s.Recorder.StepEnd(name, err)
 	switch {
