@@ -289,6 +289,9 @@ func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s sc
 		from.add(key, node.Find("params"), node.Find("params", key))
 	}
 	var labels []string
+	if sc.Label != "" {
+		labels = append(labels, sc.Label)
+	}
 	for i, a := range axes {
 		value, at := a.values[pick[i]], a.nodes[pick[i]]
 		label, err := applyAxis(&cell, params, s, a.key, value, at)
@@ -364,6 +367,9 @@ func applyAxis(cell *Cell, params any, s scenario.Scenario, key string, value an
 
 // finish checks the parameters as a whole and freezes them.
 func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from origins) error {
+	if err := checkNeeds(cell.Provider, s); err != nil {
+		return node.Errorf("%v", err)
+	}
 	if err := s.Check(params, ModelVersions(cell.Versions)); err != nil {
 		field, ok := errors.AsType[*scenario.FieldError](err)
 		if !ok {
