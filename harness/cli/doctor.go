@@ -96,7 +96,7 @@ func freeMemory() finding {
 			break
 		}
 	}
-	return finding{kb<<10 >= wantMemory, fmt.Sprintf("%d MB of memory available: a cluster takes about 600 MB, linking the API server 1.5 GB", kb>>10)}
+	return finding{kb<<10 >= wantMemory, fmt.Sprintf("%d MB of memory available: a cluster with its controller takes about 1 GB, linking the API server 1.5 GB", kb>>10)}
 }
 
 func openFiles() finding {

@@ -85,7 +85,7 @@ func (b blueprint) spec(component string) process.Spec {
 		spec.Args = b.apiServer()
 		// A quarter of the CPU time of a start is garbage collection. This costs
 		// 100 MB; the limit keeps a long drill from growing on.
-		spec.Env = append(spec.Env, "GOGC=400", "GOMEMLIMIT=1GiB")
+		spec.Env = append(spec.Env, "GOGC=400", "GOMEMLIMIT=512MiB")
 	case controllerManagerName:
 		spec.Args = b.controllerManager()
 	case schedulerName:
