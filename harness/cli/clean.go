@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -47,10 +48,8 @@ func (a *app) clean(ctx context.Context, all bool) error {
 	for _, p := range paths {
 		fmt.Fprintf(a.Out, "removed %s\n", p)
 	}
-	for _, err := range []error{clusterErr, buildErr} {
-		if err != nil {
-			return &exitError{ExitCleanup, &engine.CleanupError{Err: err}}
-		}
+	if err := errors.Join(clusterErr, buildErr); err != nil {
+		return &exitError{ExitCleanup, &engine.CleanupError{Err: err}}
 	}
 	if len(removed)+len(paths) == 0 {
 		fmt.Fprintln(a.Out, "nothing to remove")

@@ -15,7 +15,7 @@ import (
 )
 
 func newCluster(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "A cluster to play with"}
+	cmd := group(&cobra.Command{Use: "cluster", Short: "A cluster to play with"})
 	cmd.AddCommand(newClusterUp(a), newClusterDown(a), newClusterList(a))
 	return cmd
 }
@@ -51,7 +51,7 @@ func (a *app) clusterUp(ctx context.Context, opts cluster.Options, version strin
 	if err != nil {
 		return buildError(ctx, err)
 	}
-	provider, err := embeddedProvider(root, parts)
+	provider, err := engine.Embedded(root, parts)
 	if err != nil {
 		return usage(err)
 	}

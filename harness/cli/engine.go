@@ -6,11 +6,9 @@ import (
 	"golang.org/x/term"
 
 	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/cluster/embedded"
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/report"
-	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/toolchain"
 )
 
@@ -34,38 +32,9 @@ func (a *app) engine(results string, keep bool, st *status) (*engine.Engine, err
 	return &engine.Engine{
 		Results: results, Builder: builder, Clock: a.Clock, Keep: keep, Reckon: ownVersion(), Progress: st.run,
 		Provider: func(_ plan.Cell, parts engine.Parts) (cluster.Provider, error) {
-			return embeddedProvider(clusters, parts)
+			return engine.Embedded(clusters, parts)
 		},
 	}, nil
-}
-
-// embeddedProvider makes clusters of built parts.
-func embeddedProvider(root string, parts engine.Parts) (*embedded.Provider, error) {
-	cfg := embedded.Config{Root: root, Versions: map[string]string{}, Digests: map[string]string{}}
-	for _, p := range []struct {
-		component, program string
-		path               *string
-	}{
-		{"etcd", "etcd", &cfg.Binaries.Etcd},
-		{scenario.Kubernetes, "kube-apiserver", &cfg.Binaries.APIServer},
-		{scenario.Kubernetes, "kube-controller-manager", &cfg.Binaries.ControllerManager},
-		{scenario.Kubernetes, "kube-scheduler", &cfg.Binaries.Scheduler},
-		{"kwok", "kwok", &cfg.Binaries.Kwok},
-	} {
-		path, err := parts.Path(p.component, p.program)
-		if err != nil {
-			return nil, err
-		}
-		*p.path = path
-		artifact := parts[p.component]
-		cfg.Versions[p.program] = artifact.Version
-		for _, b := range artifact.Binaries {
-			if b.Name == p.program {
-				cfg.Digests[p.program] = "sha256:" + b.SHA256
-			}
-		}
-	}
-	return &embedded.Provider{Config: cfg}, nil
 }
 
 // textOptions: colours and width of a terminal, neither without one.

@@ -82,8 +82,9 @@ func codesOf(r suite.Result) []int {
 	if _, ok := errors.AsType[*engine.CleanupError](r.Err); ok {
 		out = append(out, ExitCleanup)
 	}
+	_, aborted := errors.AsType[*engine.AbortError](r.Err)
 	switch {
-	case errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded):
+	case aborted || errors.Is(r.Err, context.Canceled):
 		out = append(out, ExitAborted)
 	case r.Err != nil:
 		out = append(out, ExitInvalid)

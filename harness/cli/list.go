@@ -38,7 +38,7 @@ func newScenarios(a *app) *cobra.Command {
 func (a *app) describe(name string) error {
 	s, err := scenarios.Get(name)
 	if err != nil {
-		return usage(err)
+		return usage(fmt.Errorf("%w; there are %s", err, strings.Join(scenarios.Names(), ", ")))
 	}
 	fmt.Fprintf(a.Out, "%s: %s\n", s.Name(), s.Summary())
 	var needs []string

@@ -45,7 +45,11 @@ func newPlan(a *app) *cobra.Command {
 }
 
 func printPlan(w io.Writer, p *plan.Plan) error {
-	fmt.Fprintf(w, "drill %s: %d cells, about %s one after the other, hash %s\n\n", p.Drill, len(p.Cells), p.Expected().Round(time.Second), p.Hash())
+	cells := fmt.Sprintf("%d cells", len(p.Cells))
+	if len(p.Cells) == 1 {
+		cells = "1 cell"
+	}
+	fmt.Fprintf(w, "drill %s: %s, about %s one after the other, hash %s\n\n", p.Drill, cells, p.Expected().Round(time.Second), p.Hash())
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "CELL\tVERSIONS\tPROVIDER\tREPEAT\tEXPECTED\tGATE")
 	for _, c := range p.Cells {

@@ -2,13 +2,19 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"reckon.dev/reckon/drills"
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/nearest"
 	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/report"
 	"reckon.dev/reckon/harness/suite"
@@ -89,22 +95,39 @@ func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
 	if err != nil {
 		return usage(err)
 	}
-	parts, err := buildAll(ctx, e, p)
-	if err != nil {
-		return buildError(ctx, err)
-	}
+	parts := map[string]engine.Parts{}
 	options := suite.Options{LabelFilter: f.label, SemVerFilter: f.versions, JUnit: f.junit}
 	if f.ginkgo {
 		options.Output = a.Err
 	}
-	s := &suite.Suite{Plan: p, Parallel: f.parallel, Run: func(ctx context.Context, c plan.Cell, repetition int) (*engine.Outcome, error) {
-		return e.Run(ctx, c, parts[c.Name], repetition)
-	}}
-	results, err := s.Execute(ctx, options)
-	if err != nil {
-		return usage(fmt.Errorf("%w: the filters %q and %q left none of %d", err, f.label, f.versions, len(p.Cells)))
+	s := &suite.Suite{
+		Plan: p, Parallel: f.parallel,
+		Prepare: func(ctx context.Context, cells []plan.Cell) error { return buildAll(ctx, e, cells, parts) },
+		Run: func(ctx context.Context, c plan.Cell, repetition int) (*engine.Outcome, error) {
+			return e.Run(ctx, c, parts[c.Name], repetition)
+		},
 	}
-	return a.finish(results, f.output)
+	results, err := execute(ctx, s, options)
+	switch {
+	case errors.Is(err, suite.ErrNothing):
+		return usage(fmt.Errorf("%w: the filters %q and %q left none of %d", err, f.label, f.versions, len(p.Cells)))
+	case err != nil:
+		return buildError(ctx, err)
+	}
+	var codes []int
+	if ctx.Err() != nil && !f.keep { // also when every run had come to its end by then
+		codes = append(codes, ExitAborted)
+	}
+	return a.finish(results, f.output, codes...)
+}
+
+// execute runs the suite. Whoever read our progress may go away meanwhile: that
+// must not cost the clean-up, as a SIGPIPE that is not caught would.
+func execute(ctx context.Context, s *suite.Suite, o suite.Options) ([]suite.Result, error) {
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
+	return s.Execute(ctx, o)
 }
 
 // Suite is the suite of a plan for callers that bring their own Ginkgo, such
@@ -127,16 +150,15 @@ func Suite(p *plan.Plan, results string, streams IO) (*suite.Suite, error) {
 
 // buildAll builds what every cell needs before anything starts, so that a
 // version that cannot be had costs no cluster.
-func buildAll(ctx context.Context, e *engine.Engine, p *plan.Plan) (map[string]engine.Parts, error) {
-	out := map[string]engine.Parts{}
-	for _, c := range p.Cells {
+func buildAll(ctx context.Context, e *engine.Engine, cells []plan.Cell, into map[string]engine.Parts) error {
+	for _, c := range cells {
 		parts, err := e.Build(ctx, c)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		out[c.Name] = parts
+		into[c.Name] = parts
 	}
-	return out, nil
+	return nil
 }
 
 func buildError(ctx context.Context, err error) error {
@@ -146,22 +168,18 @@ func buildError(ctx context.Context, err error) error {
 	return usage(err)
 }
 
-// finish prints the verdicts and picks the exit code.
-func (a *app) finish(results []suite.Result, output string) error {
+// finish prints the verdicts and picks the exit code, from those of the runs
+// and those that apply to all of them.
+func (a *app) finish(results []suite.Result, output string, codes ...int) error {
 	var verdicts []judge.Verdict
-	var codes []int
 	var last engine.RunDir
 	for _, r := range results {
 		codes = append(codes, codesOf(r)...)
-		if r.Err != nil {
-			fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Err)
-			continue
+		a.complain(r)
+		if r.Err == nil {
+			verdicts = append(verdicts, r.Outcome.Run.Verdict)
+			last = r.Outcome.Dir
 		}
-		if r.Outcome.Cleanup != nil {
-			fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Outcome.Cleanup)
-		}
-		verdicts = append(verdicts, r.Outcome.Run.Verdict)
-		last = r.Outcome.Dir
 	}
 	code := worst(codes)
 	if err := a.print(verdicts, output, code); err != nil {
@@ -174,6 +192,16 @@ func (a *app) finish(results []suite.Result, output string) error {
 		return nil
 	}
 	return &exitError{code: code}
+}
+
+// complain says why a run has no verdict, and what it left behind.
+func (a *app) complain(r suite.Result) {
+	if r.Err != nil {
+		fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Err)
+	}
+	if r.Outcome != nil && r.Outcome.Cleanup != nil {
+		fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Outcome.Cleanup)
+	}
 }
 
 func (a *app) print(vs []judge.Verdict, output string, code int) error {
@@ -197,5 +225,5 @@ func checkOutput(got string, known ...string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown output %q, expected one of %v", got, known)
+	return fmt.Errorf("unknown output %q%s, expected one of %s", got, nearest.Hint(got, known), strings.Join(known, ", "))
 }

@@ -29,12 +29,14 @@ type Engine struct {
 	// Results is the directory that holds runs/.
 	Results string
 	Builder *toolchain.Builder
-	// Providers by name; see Providers for those that ship.
+	// Provider makes the provider of a cell's cluster; see Embedded.
 	Provider func(cell plan.Cell, parts Parts) (cluster.Provider, error)
 	Clock    clock.WithTicker
 	// Keep leaves the cluster of a run up, once it is recorded, until the context
 	// ends: the controllers under test are our children and need us alive.
 	Keep bool
+	// Disturb is done to every run's cluster while its script plays.
+	Disturb []Disturbance
 	// Reckon is our own version, recorded in headers.
 	Reckon   string
 	Progress func(Progress)
@@ -49,6 +51,12 @@ type Progress struct {
 
 // ErrInvalid wraps what made a run invalid: the environment, not the component.
 var ErrInvalid = errors.New("invalid run")
+
+// AbortError says that a run was ended from outside: by an interrupt or a time limit.
+type AbortError struct{ Cause error }
+
+func (e *AbortError) Error() string { return "aborted: " + e.Cause.Error() }
+func (e *AbortError) Unwrap() error { return e.Cause }
 
 // CleanupError says that something of a run is still there.
 type CleanupError struct{ Err error }
@@ -81,7 +89,7 @@ func (e *Engine) Run(ctx context.Context, cell plan.Cell, parts Parts, repetitio
 	out := &Outcome{Dir: dir, Cleanup: cleanupOf(err)}
 	switch {
 	case r.aborted != nil:
-		return out, r.aborted
+		return out, &AbortError{r.aborted}
 	case err != nil && !errors.Is(err, ErrInvalid) && out.Cleanup == nil:
 		return out, err
 	}
@@ -102,12 +110,7 @@ func (r *run) unjudged(out *Outcome, cause error) error {
 	}
 	v := judge.Unreadable(r.header(), cause.Error())
 	out.Run = report.Run{Header: r.header(), Verdict: v}
-	f, err := os.Create(out.Dir.File(VerdictFile))
-	if err != nil {
-		return nil // the disk is full: the verdict is returned all the same
-	}
-	defer f.Close()
-	_ = report.JSON(f, v)
+	_ = WriteReports(out.Dir, out.Run) // the disk is full: the verdict is returned all the same
 	return nil
 }
 

@@ -68,19 +68,23 @@ func judgeStream(in io.Reader, predict Predict) (report.Run, error) {
 	return report.Run{Header: r.Header, Verdict: verdict, Prediction: prediction, Set: set}, nil
 }
 
-// WriteReports writes verdict.json, junit.xml and report.html.
+// WriteReports writes verdict.json, junit.xml and report.html, in that order:
+// where space ends, the verdict is what is there. No file is left half written.
 func WriteReports(dir RunDir, run report.Run) error {
-	renderers := map[string]func(io.Writer) error{
-		VerdictFile: func(w io.Writer) error { return report.JSON(w, run.Verdict) },
-		JUnitFile:   func(w io.Writer) error { return report.JUnit(w, []judge.Verdict{run.Verdict}) },
-		HTMLFile:    func(w io.Writer) error { return report.HTML(w, run) },
-	}
-	for name, render := range renderers {
+	for _, file := range []struct {
+		name   string
+		render func(io.Writer) error
+	}{
+		{VerdictFile, func(w io.Writer) error { return report.JSON(w, run.Verdict) }},
+		{JUnitFile, func(w io.Writer) error { return report.JUnit(w, []judge.Verdict{run.Verdict}) }},
+		{HTMLFile, func(w io.Writer) error { return report.HTML(w, run) }},
+	} {
 		var text strings.Builder
-		if err := render(&text); err != nil {
-			return fmt.Errorf("rendering %s: %w", name, err)
+		if err := file.render(&text); err != nil {
+			return fmt.Errorf("rendering %s: %w", file.name, err)
 		}
-		if err := os.WriteFile(dir.File(name), []byte(text.String()), 0o644); err != nil {
+		if err := os.WriteFile(dir.File(file.name), []byte(text.String()), 0o644); err != nil {
+			_ = os.Remove(dir.File(file.name))
 			return fmt.Errorf("writing the report: %w", err)
 		}
 	}

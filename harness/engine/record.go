@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
@@ -49,6 +50,9 @@ const (
 	startTimeout   = 60 * time.Second
 	stopTimeout    = 15 * time.Second
 	sampleInterval = time.Second
+	// noticeTime is how long the death of a process may be noticed after the
+	// errors that follow from it.
+	noticeTime = 500 * time.Millisecond
 )
 
 // record installs the components, records while the script plays, and closes
@@ -82,10 +86,10 @@ func (r *run) record(ctx context.Context) error {
 func (r *run) close(ctx context.Context, playErr error, rec *record.Recorder, w *recording.Writer) error {
 	if playErr != nil {
 		if r.aborted = context.Cause(ctx); r.aborted != nil {
-			playErr = &partFault{"run", fmt.Errorf("aborted: %w", r.aborted)}
+			playErr = &partFault{"run", &AbortError{r.aborted}}
 		}
 		r.fault = playErr
-		rec.Fault(faultOf(playErr))
+		rec.Fault(r.faultOf(playErr))
 	}
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
@@ -109,45 +113,54 @@ type partFault struct {
 func (e *partFault) Error() string { return e.part + ": " + e.err.Error() }
 func (e *partFault) Unwrap() error { return e.err }
 
-func faultOf(err error) (what, detail string) {
+// faultOf names the part. The cluster's logs are gone when somebody reads of
+// them; their copies are in the run directory.
+func (r *run) faultOf(err error) (what, detail string) {
+	what, detail = "run", err.Error()
 	if p, ok := errors.AsType[*partFault](err); ok {
-		return p.part, p.err.Error()
+		what, detail = p.part, p.err.Error()
 	}
-	return "run", err.Error()
+	if host, ok := r.cluster.(cluster.Host); ok {
+		detail = strings.ReplaceAll(detail, host.LogDir(), LogDir)
+	}
+	return what, detail
 }
 
 // perform starts the components and the recorder, and plays the script.
 func (r *run) perform(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) error {
+	go watchPart(ctx, fail, "cluster", r.cluster)
 	if err := r.prepare(ctx); err != nil {
-		return &partFault{"set-up", err}
+		return r.cause(ctx, &partFault{"set-up", err})
 	}
 	controller, err := r.startController(ctx, rec)
 	if err != nil {
-		return &partFault{argorollouts.Name, err}
+		return r.cause(ctx, &partFault{argorollouts.Name, err})
 	}
-	go r.watchParts(ctx, fail, controller)
+	go watchPart(ctx, fail, argorollouts.Name, controller.Process)
 	rec.AddSampler(record.Metrics(argorollouts.Name, controller.MetricsURL, sampleInterval, nil, "rollout", "controller_clientset", "workqueue_depth", "process_"))
 	if err := rec.Start(ctx); err != nil {
-		return cause(ctx, &partFault{"recorder", err})
+		return r.cause(ctx, &partFault{"recorder", err})
 	}
 	if err := r.script(ctx, fail, rec); err != nil {
-		return cause(ctx, &partFault{"script", err})
+		return r.cause(ctx, &partFault{"script", err})
 	}
 	syncCtx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	if err := rec.Sync(syncCtx); err != nil {
-		return cause(ctx, &partFault{"recorder", fmt.Errorf("the end of the run was not seen by every watch: %w", err)})
+		return r.cause(ctx, &partFault{"recorder", fmt.Errorf("the end of the run was not seen by every watch: %w", err)})
 	}
 	return context.Cause(ctx)
 }
 
 // cause prefers the reason for which the context was ended, such as a
 // controller that died, to the error that followed from it.
-func cause(ctx context.Context, err error) error {
-	if c := context.Cause(ctx); c != nil {
-		return c
+func (r *run) cause(ctx context.Context, err error) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-r.engine.Clock.After(noticeTime):
+		return err
 	}
-	return err
 }
 
 // prepare installs CRDs and makes the namespace.
@@ -188,17 +201,20 @@ func (r *run) startController(ctx context.Context, rec *record.Recorder) (*argor
 	})
 }
 
-// watchParts ends the run when a part of it ends by itself.
-func (r *run) watchParts(ctx context.Context, fail context.CancelCauseFunc, controller *argorollouts.Controller) {
+// part is what a run cannot do without: a process, or the cluster as a whole.
+type part interface {
+	Done() <-chan struct{}
+	Err() error
+}
+
+// watchPart ends the run when a part of it ends by itself. An end that was
+// asked for is no error of the part.
+func watchPart(ctx context.Context, fail context.CancelCauseFunc, name string, p part) {
 	select {
 	case <-ctx.Done():
-	case <-controller.Process.Done():
-		if err := controller.Process.Err(); err != nil {
-			fail(&partFault{argorollouts.Name, err})
-		}
-	case <-r.cluster.Done():
-		if err := r.cluster.Err(); err != nil {
-			fail(&partFault{"cluster", err})
+	case <-p.Done():
+		if err := p.Err(); err != nil {
+			fail(&partFault{name, err})
 		}
 	}
 }
@@ -226,10 +242,15 @@ func (r *run) script(ctx context.Context, fail context.CancelCauseFunc, rec *rec
 		}
 	}()
 	defer func() { cancel(); <-done }()
-	return r.scenario.Script(ctx, r.params, &stage.Stage{
+	disturber := r.newDisturber(ctx, fail, rec)
+	err = r.scenario.Script(ctx, r.params, &stage.Stage{
 		Client: c, Namespace: namespace, Recorder: rec, Readiness: readiness, Clock: r.engine.Clock,
-		Progress: func(step string) { r.say("%s", step) }, Versions: r.parts.versions(r.cell),
+		Progress: func(step string) { r.say("%s", step); disturber.at(step) }, Versions: r.parts.versions(r.cell),
 	})
+	if err != nil {
+		cancel()
+	}
+	return disturber.wait(err)
 }
 
 // newClient is e2e-framework's client with the types that scripts use. Rate

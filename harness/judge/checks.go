@@ -74,6 +74,17 @@ func early(set *series.Set, s *series.Series, in series.Interval, p series.Point
 	return nil
 }
 
+// certain is the first of the points that surely lies inside the interval, else
+// the first point, with the gap that makes all of them doubtful.
+func certain(set *series.Set, s *series.Series, in series.Interval, points []series.Point) (series.Point, *series.Gap) {
+	for _, p := range points {
+		if early(set, s, in, p) == nil {
+			return p, nil
+		}
+	}
+	return points[0], early(set, s, in, points[0])
+}
+
 // Sequence: the series takes exactly these values, in this order, nothing between.
 // Witness is as in Count, for sequences of events: where it was seen, no event
 // is an observation too.
@@ -305,18 +316,17 @@ func (c Always) Eval(set *series.Set) (Finding, error) {
 		return inconclusive(0, "no sample of %s inside the window", c.Cond.Series), nil
 	}
 	f := Finding{Status: Held, Observed: "always", Samples: len(points)}
-	for _, p := range points {
-		if c.Cond.Holds(p.Value) {
-			continue
-		}
-		f.Status, f.Observed = Broken, p.Value.String()
-		f.Why = fmt.Sprintf("%s became %s", c.Cond.Series, p.Value)
-		if g := early(set, s, in, p); g != nil {
-			return doubt(f.at(p), *g), nil
-		}
-		return f.at(p), nil
+	wrong := slices.DeleteFunc(slices.Clone(points), func(p series.Point) bool { return c.Cond.Holds(p.Value) })
+	if len(wrong) == 0 {
+		return hidden(set, in, false, f, c.Cond.Series), nil
 	}
-	return hidden(set, in, false, f, c.Cond.Series), nil
+	p, gap := certain(set, s, in, wrong)
+	f = f.at(p)
+	f.Status, f.Observed, f.Why = Broken, p.Value.String(), fmt.Sprintf("%s became %s", c.Cond.Series, p.Value)
+	if gap != nil {
+		return doubt(f, *gap), nil
+	}
+	return f, nil
 }
 
 // Count: how many events of an event series fall into the window.
@@ -365,18 +375,25 @@ func (c Count) Eval(set *series.Set) (Finding, error) {
 		if err != nil || less != nil {
 			return deref(less), err
 		}
-		f.Samples = seen
+		f.Samples = max(len(points), seen)
 	} else if len(points) == 0 {
 		return inconclusive(0, "no sample of %s inside the window", c.Of), nil
 	}
 	if len(points) < c.Min || len(points) > c.Max {
 		f.Status = Broken
-		f.Why = fmt.Sprintf("%s was seen %d times", c.Of, len(points))
+		f.Why = fmt.Sprintf("%s was seen %s", c.Of, times(len(points)))
 	}
 	if len(points) > c.Max {
 		return f.at(points[c.Max]), nil
 	}
 	return hidden(set, in, false, f, c.Of), nil
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // witnessed counts the points of a witness inside a window; none is too little.
@@ -447,11 +464,11 @@ func (c Quiet) Eval(set *series.Set) (Finding, error) {
 			changes = changes[1:] // the value at the begin
 		}
 		if len(changes) > 0 {
-			p := changes[0]
+			p, gap := certain(set, s, in, changes)
 			f := Finding{Status: Broken, Observed: fmt.Sprintf("%s became %s", name, p.Value), Samples: samples}.at(p)
 			f.Why = fmt.Sprintf("%s changed %s after the end", name, seconds(p.T-in.From))
-			if last := changes[len(changes)-1]; early(set, s, in, last) != nil {
-				return doubt(f, *early(set, s, in, last)), nil
+			if gap != nil {
+				return doubt(f, *gap), nil
 			}
 			return f, nil
 		}

@@ -143,6 +143,9 @@ func cellsOf(d *drills.Drill, i int, w wishes) ([]Cell, error) {
 		return nil, err
 	}
 	axes := axesOf(sc, node, s, w)
+	if cellCount(axes) > maxCells {
+		return nil, node.Find("matrix").Errorf("the matrix has more than %d cells", maxCells)
+	}
 	var out []Cell
 	for pick := range combinations(axes) {
 		cell, err := w.cell(d, sc, node, s, axes, pick)
@@ -152,6 +155,19 @@ func cellsOf(d *drills.Drill, i int, w wishes) ([]Cell, error) {
 		out = append(out, cell)
 	}
 	return out, nil
+}
+
+// maxCells bounds the matrix of one scenario: more is a slip of the pen.
+const maxCells = 1000
+
+func cellCount(axes []axis) int {
+	n := 1
+	for _, a := range axes {
+		if n *= len(a.values); n > maxCells {
+			break
+		}
+	}
+	return n
 }
 
 // axesOf sorts components before parameters, each by name, so that plans are stable.
@@ -301,7 +317,8 @@ func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s sc
 		labels = append(labels, label)
 		from.add(a.key, at.As(a.key), at)
 	}
-	for key, doc := range w.set {
+	for _, key := range slices.Sorted(maps.Keys(w.set)) {
+		doc := w.set[key]
 		if slices.Contains(scenario.Names(params), key) {
 			if err := doc.Decode(params); err != nil {
 				return cell, err
@@ -368,6 +385,9 @@ func applyAxis(cell *Cell, params any, s scenario.Scenario, key string, value an
 // finish checks the parameters as a whole and freezes them.
 func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from origins) error {
 	if err := checkNeeds(cell.Provider, s); err != nil {
+		if node.IsZero() {
+			return fmt.Errorf("scenario %s: %w", s.Name(), err)
+		}
 		return node.Errorf("%v", err)
 	}
 	if err := s.Check(params, ModelVersions(cell.Versions)); err != nil {

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"runtime"
-	"runtime/metrics"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -18,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"reckon.dev/reckon/harness/measure"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/series"
 )
@@ -33,10 +32,30 @@ var (
 // compressed file, all in this process: a third each of replica sets, pods
 // (trimmed) and virtual services, 500 objects of each.
 func BenchmarkRecorder(b *testing.B) {
-	transport := newCannedTransport(b.N)
-	var file counter
+	const events = 200_000
+	var wall, cpu, heap, size measure.Numbers
+	for b.Loop() {
+		transport := newCannedTransport(events)
+		var file counter
+		grown, used := measure.Heap(), processCPU()
+		took := recordCanned(b, transport, &file)
+		cpu = append(cpu, events/(processCPU()-used).Seconds())
+		wall = append(wall, events/took.Seconds())
+		heap = append(heap, grown())
+		size = append(size, float64(file.n.Load())/events)
+	}
+	measure.HideTime(b)
+	wall.Report(b, "facts/s")
+	cpu.Report(b, "facts/cpu-s")
+	heap.Report(b, "heap_MB")
+	size.Report(b, "file_B/fact")
+}
+
+// recordCanned records all events of the transport.
+func recordCanned(b *testing.B, transport *cannedTransport, file io.Writer) time.Duration {
+	b.Helper()
 	base := time.Now()
-	w, err := recording.NewWriter(&file, recording.Header{Base: base})
+	w, err := recording.NewWriter(file, recording.Header{Base: base})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -49,10 +68,7 @@ func BenchmarkRecorder(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	runtime.GC()
-	heap := watchHeap()
-	b.ResetTimer()
-	begin, cpu := time.Now(), processCPU()
+	begin := time.Now()
 	if err := r.Start(b.Context()); err != nil {
 		b.Fatal(err)
 	}
@@ -60,53 +76,57 @@ func BenchmarkRecorder(b *testing.B) {
 	if err := r.Stop(context.Background()); err != nil {
 		b.Fatal(err)
 	}
-	took, used := time.Since(begin), processCPU()-cpu
-	b.StopTimer()
-	peak := heap()
-	if got := w.Facts(); got < int64(b.N) {
-		b.Fatalf("%d facts for %d events", got, b.N)
+	took := time.Since(begin)
+	if got := w.Facts(); got < transport.events {
+		b.Fatalf("%d facts for %d events", got, transport.events)
 	}
-	b.ReportMetric(float64(b.N)/took.Seconds(), "facts/s")
-	b.ReportMetric(float64(b.N)/used.Seconds(), "facts/cpu-s")
-	b.ReportMetric(float64(peak)/(1<<20), "peak-heap-MB")
-	b.ReportMetric(float64(file.n.Load())/float64(b.N), "file-B/fact")
+	return took
 }
 
 // BenchmarkDecode compares the recorder's way from a watch line to a trimmed
-// body with the usual one through maps.
+// body with the usual one through maps, in turns.
 func BenchmarkDecode(b *testing.B) {
+	const rounds, lines = 5, 2000
 	line := []byte(eventLine("MODIFIED", replicaSetBody(1, 1234)))
-	b.Run("raw", func(b *testing.B) {
-		w := &watch{res: Resource{Trim: TrimObject}, live: newLive()}
-		b.SetBytes(int64(len(line)))
-		b.ReportAllocs()
-		for b.Loop() {
-			if _, err := w.decode(line, 0); err != nil {
+	w := &watch{res: Resource{Trim: TrimObject}, live: newLive()}
+	repeat := func(decode func() error) float64 {
+		begin := time.Now()
+		for range lines {
+			if err := decode(); err != nil {
 				b.Fatal(err)
 			}
 		}
-	})
-	b.Run("unstructured", func(b *testing.B) {
-		b.SetBytes(int64(len(line)))
-		b.ReportAllocs()
-		for b.Loop() {
-			var e struct {
-				Type   string          `json:"type"`
-				Object json.RawMessage `json:"object"`
-			}
-			if err := json.Unmarshal(line, &e); err != nil {
-				b.Fatal(err)
-			}
-			var u unstructured.Unstructured
-			if err := u.UnmarshalJSON(e.Object); err != nil {
-				b.Fatal(err)
-			}
-			u.SetManagedFields(nil)
-			if _, err := u.MarshalJSON(); err != nil {
-				b.Fatal(err)
-			}
+		return float64(lines*len(line)) / 1e6 / time.Since(begin).Seconds()
+	}
+	var raw, maps, ratio measure.Numbers
+	for b.Loop() {
+		for i := range rounds {
+			raw = append(raw, repeat(func() error { _, err := w.decode(line, 0); return err }))
+			maps = append(maps, repeat(func() error { return throughMaps(line) }))
+			ratio = append(ratio, raw[i]/maps[i])
 		}
-	})
+	}
+	measure.HideTime(b)
+	raw.Report(b, "MB/s")
+	maps.Report(b, "unstructured_MB/s")
+	ratio.Report(b, "times_unstructured")
+}
+
+func throughMaps(line []byte) error {
+	var e struct {
+		Type   string          `json:"type"`
+		Object json.RawMessage `json:"object"`
+	}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return err
+	}
+	var u unstructured.Unstructured
+	if err := u.UnmarshalJSON(e.Object); err != nil {
+		return err
+	}
+	u.SetManagedFields(nil)
+	_, err := u.MarshalJSON()
+	return err
 }
 
 // recordingOf writes n facts of the three kinds.
@@ -142,29 +162,21 @@ func recordingOf(b *testing.B, n int) []byte {
 	return file.Bytes()
 }
 
-// BenchmarkReader measures uncompressed bytes a second, on all processors and
-// (cpu-MB/s) per second of processor time.
+// BenchmarkReader reads facts and does nothing with them.
 func BenchmarkReader(b *testing.B) {
-	file := recordingOf(b, 15000)
-	benchmarkRead(b, func() *recording.Trailer {
-		r, err := recording.NewReader(bytes.NewReader(file))
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer r.Close()
+	benchmarkRead(b, func(r *recording.Reader) error {
 		for {
 			if _, err := r.Next(); err == io.EOF {
-				return r.Trailer()
+				return nil
 			} else if err != nil {
-				b.Fatal(err)
+				return err
 			}
 		}
 	})
 }
 
-// BenchmarkSeriesRead does the same for the reading of three series.
+// BenchmarkSeriesRead reads three series, so that every object is decoded.
 func BenchmarkSeriesRead(b *testing.B) {
-	file := recordingOf(b, 15000)
 	defs := []series.Definition{
 		{Name: "available", Object: &series.FromObject{Resource: "replicasets.apps", Value: func(v *series.View) (series.Value, bool) {
 			return series.Number(float64(v.Status.AvailableReplicas)), true
@@ -176,41 +188,52 @@ func BenchmarkSeriesRead(b *testing.B) {
 			return series.Text(v.Status.Phase), true
 		}}},
 	}
-	benchmarkRead(b, func() *recording.Trailer {
-		r, err := recording.NewReader(bytes.NewReader(file))
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer r.Close()
-		if _, err := series.Read(r, defs); err != nil {
-			b.Fatal(err)
-		}
-		return r.Trailer()
+	benchmarkRead(b, func(r *recording.Reader) error {
+		_, err := series.Read(r, defs)
+		return err
 	})
 }
 
-func benchmarkRead(b *testing.B, read func() *recording.Trailer) {
-	size := read().Bytes
-	b.SetBytes(size)
-	b.ReportAllocs()
-	b.ResetTimer()
-	cpu := processCPU()
-	for range b.N {
-		read()
+// benchmarkRead measures uncompressed bytes a second, and a second of processor
+// time, over a recording of some 60 MB.
+func benchmarkRead(b *testing.B, read func(*recording.Reader) error) {
+	const rounds, facts = 5, 45_000
+	file := recordingOf(b, facts)
+	var wall, cpu, heap measure.Numbers
+	for b.Loop() {
+		for range rounds {
+			grown, used, begin := measure.Heap(), processCPU(), time.Now()
+			r, err := recording.NewReader(bytes.NewReader(file))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := read(r); err != nil {
+				b.Fatal(err)
+			}
+			size := float64(r.Trailer().Bytes) / 1e6
+			wall = append(wall, size/time.Since(begin).Seconds())
+			cpu = append(cpu, size/(processCPU()-used).Seconds())
+			heap = append(heap, grown())
+			r.Close()
+		}
 	}
-	b.ReportMetric(float64(size)*float64(b.N)/1e6/(processCPU()-cpu).Seconds(), "cpu-MB/s")
+	measure.HideTime(b)
+	wall.Report(b, "MB/s")
+	cpu.Report(b, "MB/cpu-s")
+	heap.Report(b, "heap_MB")
 }
 
 // cannedTransport answers lists with nothing and watches with n events.
 type cannedTransport struct {
-	left  atomic.Int64
-	open  atomic.Int64
-	lines map[string][]byte
-	done  chan struct{}
+	events int64
+	left   atomic.Int64
+	open   atomic.Int64
+	lines  map[string][]byte
+	done   chan struct{}
 }
 
 func newCannedTransport(n int) *cannedTransport {
-	t := &cannedTransport{lines: map[string][]byte{}, done: make(chan struct{})}
+	t := &cannedTransport{events: int64(n), lines: map[string][]byte{}, done: make(chan struct{})}
 	t.left.Store(int64(n))
 	for suffix, body := range map[string]func(i, rv int) string{
 		"replicasets": replicaSetBody, "pods": podBody, "virtualservices": virtualServiceBody,
@@ -291,27 +314,4 @@ func processCPU() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// watchHeap samples the heap until the returned function is called, which
-// gives the peak in bytes, garbage included.
-func watchHeap() (peak func() uint64) {
-	stop, result := make(chan struct{}), make(chan uint64)
-	go func() {
-		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-		var most uint64
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			metrics.Read(sample)
-			most = max(most, sample[0].Value.Uint64())
-			select {
-			case <-tick.C:
-			case <-stop:
-				result <- most
-				return
-			}
-		}
-	}()
-	return func() uint64 { close(stop); return <-result }
 }

@@ -19,113 +19,144 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"reckon.dev/reckon/harness/cluster/embedded"
+	"reckon.dev/reckon/harness/measure"
 	"reckon.dev/reckon/harness/recording"
 )
 
-// kubeconfigVariable names the kubeconfig of a cluster that these tests may
-// write to, in a namespace of their own.
-const kubeconfigVariable = "RECKON_TEST_KUBECONFIG"
+const writers = 16
 
-const (
-	writers   = 16
-	writeTime = 10 * time.Second
-)
-
-// TestEveryWriteToARealServerIsRecorded writes config maps as fast as the
-// server takes them and then looks for every version that a write returned:
-// with the recorder's connection left alone, and with it cut twice a second.
-func TestEveryWriteToARealServerIsRecorded(t *testing.T) {
-	path := os.Getenv(kubeconfigVariable)
-	if path == "" {
-		t.Skip(kubeconfigVariable + " is not set")
+// realServer is the API server of a cluster of its own.
+func realServer(tb testing.TB) *rest.Config {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("starts real processes; not with -short")
 	}
-	cfg, err := clientcmd.BuildConfigFromFlags("", path)
+	dir := os.Getenv("RECKON_TEST_BINARIES")
+	if dir == "" {
+		tb.Skip("RECKON_TEST_BINARIES is not set: it names a directory that holds etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok")
+	}
+	c, err := embedded.Up(tb.Context(), embedded.Config{Root: tb.TempDir(), Binaries: embedded.BinariesIn(dir)})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
+	tb.Cleanup(func() {
+		if err := c.Down(context.Background()); err != nil {
+			tb.Error(err)
+		}
+	})
+	cfg := c.RESTConfig()
 	cfg.QPS = -1
-	t.Run("undisturbed", func(t *testing.T) {
-		if got := recordWrites(t, cfg, cfg); len(got.gaps()) > 0 {
-			t.Errorf("gaps: %+v", got.gaps())
-		}
-	})
-	t.Run("cut", func(t *testing.T) {
-		cutter := &cutter{}
-		cut := rest.CopyConfig(cfg)
-		cut.Dial = cutter.dial
-		stop := make(chan struct{})
-		done := make(chan struct{})
-		go func() { defer close(done); cutter.run(stop) }()
-		got := recordWrites(t, cfg, cut)
-		close(stop)
-		<-done
-		for _, gap := range got.gaps() {
-			if !gap.Lossless {
-				t.Errorf("gap %+v", gap)
-			}
-		}
-		t.Logf("%d gaps", len(got.gaps()))
-	})
+	return cfg
 }
 
-// recordWrites writes through one configuration while recording through
-// another, checks that no version is missing and returns the recording.
-func recordWrites(t *testing.T, write, record *rest.Config) facts {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+// TestCutWatchesLoseNothing writes to a real API server while the recorder's
+// connection is cut twice a second.
+func TestCutWatchesLoseNothing(t *testing.T) {
+	cfg := realServer(t)
+	cutter := &cutter{}
+	cut := rest.CopyConfig(cfg)
+	cut.Dial = cutter.dial
+	const period = 4 * time.Second
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() { defer close(done); cutter.run(stop, period) }()
+	got := recordWrites(t, cfg, cut, period)
+	close(stop)
+	<-done
+	if len(got.facts.gaps()) == 0 {
+		t.Error("no gap was recorded")
+	}
+	for _, gap := range got.facts.gaps() {
+		if !gap.Lossless {
+			t.Errorf("gap %+v", gap)
+		}
+	}
+}
+
+// BenchmarkRealServer records config maps while they are written as fast as a
+// real API server takes them. No version that a write returned may be missing.
+func BenchmarkRealServer(b *testing.B) {
+	cfg := realServer(b)
+	const period = 10 * time.Second
+	var rate, heap measure.Numbers
+	for b.Loop() {
+		got := recordWrites(b, cfg, cfg, period)
+		if gaps := got.facts.gaps(); len(gaps) > 0 {
+			b.Fatalf("gaps: %+v", gaps)
+		}
+		rate = append(rate, float64(got.writes)/period.Seconds())
+		heap = append(heap, got.heapMB)
+	}
+	measure.HideTime(b)
+	rate.Report(b, "writes/s")
+	heap.Report(b, "heap_MB") // with the clients that write
+}
+
+type recordedWrites struct {
+	facts  facts
+	writes int
+	heapMB float64
+}
+
+// recordWrites writes for a time through one configuration while recording
+// through another, and checks that no version is missing.
+func recordWrites(tb testing.TB, write, record *rest.Config, period time.Duration) recordedWrites {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute)
 	defer cancel()
-	namespace := newNamespace(ctx, t, write)
-	name := filepath.Join(t.TempDir(), "recording.jsonl.zst")
+	namespace := newNamespace(ctx, tb, write)
+	name := filepath.Join(tb.TempDir(), "recording.jsonl.zst")
 	file, err := os.Create(name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer file.Close()
 	base := time.Now()
 	w, err := recording.NewWriter(file, recording.Header{Base: base})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
+	grown := measure.Heap()
 	r, err := New(Config{Writer: w, REST: record, Base: base, Resources: []Resource{{GVR: configMaps, Namespace: namespace}}})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer func() { _ = r.Stop(context.Background()) }()
 	if err := r.Start(ctx); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	heap := watchHeap()
-	versions, err := writeConfigMaps(ctx, write, namespace)
+	versions, err := writeConfigMaps(ctx, write, namespace, period)
 	if err = errors.Join(err, r.Sync(ctx), r.Stop(ctx), w.Close(int64(r.Now()))); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	peak := heap()
+	out := recordedWrites{writes: len(versions), heapMB: grown()}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	got := readFacts(t, text)
-	t.Logf("%d writes in %s: %.0f/s, %d facts, peak heap %d MiB with the clients, %d bytes of recording",
-		len(versions), writeTime, float64(len(versions))/writeTime.Seconds(), len(got), peak>>20, len(text))
-	checkVersions(t, got, versions)
-	return got
+	out.facts = readFacts(tb, text)
+	tb.Logf("%d writes in %s, %d facts, %d gaps, %d bytes of recording", out.writes, period, len(out.facts), len(out.facts.gaps()), len(text))
+	if missing := missingVersions(out.facts, versions); missing > 0 || out.writes == 0 {
+		tb.Fatalf("%d of %d versions that writes returned are not in the recording", missing, out.writes)
+	}
+	return out
 }
 
-func checkVersions(t *testing.T, got facts, want map[uint64]bool) {
-	t.Helper()
-	if len(want) == 0 {
-		t.Error("nothing was written")
-	}
+func missingVersions(got facts, written map[uint64]bool) int {
+	recorded := map[uint64]bool{}
 	for _, f := range got {
 		if f.Object != nil {
-			delete(want, f.Object.RV)
+			recorded[f.Object.RV] = true
 		}
 	}
-	if len(want) > 0 {
-		t.Errorf("%d versions that writes returned are not in the recording", len(want))
+	missing := 0
+	for v := range written {
+		if !recorded[v] {
+			missing++
+		}
 	}
+	return missing
 }
 
 // cutter breaks the connections that it made.
@@ -144,12 +175,12 @@ func (c *cutter) dial(ctx context.Context, network, address string) (net.Conn, e
 	return conn, err
 }
 
-// run cuts twice a second until it is stopped, or has done so often enough for
-// one test: the recorder must be able to catch up at the end.
-func (c *cutter) run(stop <-chan struct{}) {
+// run cuts twice a second until it is stopped, and for a period at most: the
+// recorder must be able to catch up at the end.
+func (c *cutter) run(stop <-chan struct{}, period time.Duration) {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	for range int(2 * writeTime / time.Second) {
+	for range int(2 * period / time.Second) {
 		select {
 		case <-tick.C:
 		case <-stop:
@@ -166,7 +197,7 @@ func (c *cutter) run(stop <-chan struct{}) {
 
 // writeConfigMaps creates, updates and deletes config maps from several
 // goroutines and returns the versions that the server gave.
-func writeConfigMaps(ctx context.Context, cfg *rest.Config, namespace string) (map[uint64]bool, error) {
+func writeConfigMaps(ctx context.Context, cfg *rest.Config, namespace string, period time.Duration) (map[uint64]bool, error) {
 	var mu sync.Mutex
 	versions := map[uint64]bool{}
 	note := func(o *unstructured.Unstructured) error {
@@ -176,7 +207,7 @@ func writeConfigMaps(ctx context.Context, cfg *rest.Config, namespace string) (m
 		versions[v] = true
 		return err
 	}
-	end := time.Now().Add(writeTime)
+	end := time.Now().Add(period)
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range writers {
 		client, err := dynamic.NewForConfig(cfg)
@@ -216,8 +247,7 @@ func writeOne(ctx context.Context, maps dynamic.ResourceInterface, name string, 
 	return note(got)
 }
 
-// newNamespace makes a namespace that lasts as long as the test.
-func newNamespace(ctx context.Context, t *testing.T, cfg *rest.Config) string {
+func newNamespace(ctx context.Context, t testing.TB, cfg *rest.Config) string {
 	t.Helper()
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
@@ -230,10 +260,5 @@ func newNamespace(ctx context.Context, t *testing.T, cfg *rest.Config) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := namespaces.Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
 	return o.GetName()
 }

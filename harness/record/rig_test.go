@@ -78,7 +78,7 @@ func (g *rig) close() facts {
 
 type facts []recording.Fact
 
-func readFacts(t *testing.T, file []byte) facts {
+func readFacts(t testing.TB, file []byte) facts {
 	t.Helper()
 	r, err := recording.NewReader(bytes.NewReader(file))
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,8 +95,9 @@ func (r *Reader) Next() (Fact, error) {
 func (r *Reader) Trailer() *Trailer { return r.trailer }
 
 func (r *Reader) end(t Trailer) error {
-	digest := "sha256:" + hex.EncodeToString(r.hash.Sum(nil))
-	if t.Digest != digest || t.Facts != r.facts || t.Bytes != r.bytes {
+	want := Trailer{Facts: r.facts, Bytes: r.bytes, EndNS: t.EndNS}
+	want.Digest = seal(r.hash, want)
+	if t != want {
 		return fmt.Errorf("%w (%d of %d facts read)", ErrEdited, r.facts, t.Facts)
 	}
 	if _, err := r.lines.ReadByte(); !errors.Is(err, io.EOF) {
@@ -112,15 +112,15 @@ func (r *Reader) end(t Trailer) error {
 // as a whole scans them three times. It returns false for any other line.
 func (r *Reader) object(text []byte, l *line) bool {
 	head, body, ok := bytes.Cut(text, []byte(`,"body":`))
-	if !ok || !bytes.HasSuffix(body, []byte("}}\n")) {
+	if !ok || !bytes.HasSuffix(body, []byte(objectEnd)) {
 		return false
 	}
 	if _, members, ok := bytes.Cut(head, []byte(`,"object":{`)); !ok || bytes.ContainsAny(members, "{}") {
 		return false
 	}
 	r.head = append(append(r.head[:0], head...), "}}"...)
-	body = body[:len(body)-len("}}\n")]
-	if json.Unmarshal(r.head, l) != nil || l.Object == nil || !json.Valid(body) {
+	body = body[:len(body)-len(objectEnd)]
+	if json.Unmarshal(r.head, l) != nil || l.Object == nil || !valid(body) {
 		return false
 	}
 	l.Object.Body = bytes.Clone(bytes.TrimSpace(body))

@@ -3,7 +3,7 @@
 // judge the run again, years later, without a cluster.
 //
 // The file is zstd-compressed lines of JSON: one header, then facts, then one
-// trailer with the counts and a digest over every line before it, so that a
+// trailer with the counts, the end and a digest over all of it, so that a
 // file that was cut or edited is known as such. The package is pure: it knows
 // io.Reader and io.Writer, and no cluster.
 package recording
@@ -179,7 +179,8 @@ type Trailer struct {
 	Bytes int64 `json:"bytes"`
 	// EndNS is the time of the last act of the recorder, ns since the base.
 	EndNS int64 `json:"endNS"`
-	// Digest is "sha256:" over all lines before the trailer, newlines included.
+	// Digest is "sha256:" over all lines before the trailer, newlines included,
+	// and then "<facts> facts, <bytes> bytes, end <endNS>".
 	Digest string `json:"digest"`
 }
 

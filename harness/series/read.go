@@ -1,7 +1,6 @@
 package series
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -182,7 +181,7 @@ func (b *builder) object(t time.Duration, o *recording.Object) error {
 		return nil
 	}
 	var view View
-	if err := json.Unmarshal(o.Body, &view); err != nil {
+	if err := decode(o.Body, &view); err != nil {
 		return fmt.Errorf("%s %s@%d: %w", o.Resource, o.Name, o.RV, err)
 	}
 	for _, i := range readers {

@@ -21,11 +21,13 @@ type Options struct {
 }
 
 // Execute runs the suite outside `go test`. Ginkgo allows one suite in the life
-// of a process. A cell that does not pass is no error here; see Results.
+// of a process. A cell that does not pass is no error here; see Results. Errors
+// are ErrNothing and those of Prepare.
 func (s *Suite) Execute(ctx context.Context, o Options) ([]Result, error) {
 	config, reporter := ginkgo.GinkgoConfiguration()
 	config.LabelFilter, config.SemVerFilter = o.LabelFilter, o.SemVerFilter
 	config.FailOnEmpty = false
+	config.Timeout = 0 // each cell has a limit of its own; Ginkgo's hour would cut long drills
 	reporter.NoColor, reporter.Succinct = true, true
 	if o.Output == nil {
 		o.Output = io.Discard
@@ -40,12 +42,18 @@ func (s *Suite) Execute(ctx context.Context, o Options) ([]Result, error) {
 		})
 	}
 	runs.choose(ginkgo.PreviewSpecs(s.Plan.Drill, config, reporter))
-	ginkgo.RunSpecs(verdicts{}, s.Plan.Drill, config, reporter)
-	results := runs.Results()
-	if len(results) == 0 {
+	cells := runs.chosen()
+	if len(cells) == 0 {
 		return nil, ErrNothing
 	}
-	return results, nil
+	if s.Prepare != nil {
+		if err := s.Prepare(ctx, cells); err != nil {
+			return nil, err
+		}
+	}
+	runs.work()
+	ginkgo.RunSpecs(verdicts{}, s.Plan.Drill, config, reporter)
+	return runs.Results(), nil
 }
 
 // verdicts is the testing.T that RunSpecs wants. Failing is left to verdicts.

@@ -1,12 +1,15 @@
 package suite
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 
+	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/plan"
 )
 
@@ -16,7 +19,6 @@ import (
 type Runs struct {
 	suite *Suite
 	ctx   context.Context
-	stop  context.CancelCauseFunc
 
 	mu    sync.Mutex
 	tasks map[string]*task
@@ -24,22 +26,22 @@ type Runs struct {
 	done  sync.WaitGroup
 }
 
-// task is one cell.
+// task is one cell. Its context ends when Ginkgo ends its spec.
 type task struct {
 	cell    plan.Cell
+	ctx     context.Context
+	stop    context.CancelCauseFunc
 	left    int
 	results []Result
 	done    chan struct{}
 }
 
 func newRuns(ctx context.Context, s *Suite) *Runs {
-	r := &Runs{suite: s, tasks: map[string]*task{}}
-	r.ctx, r.stop = context.WithCancelCause(ctx)
-	return r
+	return &Runs{suite: s, ctx: ctx, tasks: map[string]*task{}}
 }
 
-// choose takes the cells that Ginkgo's filters leave, in their order, and sets
-// the workers to work. The report is that of PreviewSpecs.
+// choose takes the cells that Ginkgo's filters leave, in their order. The
+// report is that of PreviewSpecs.
 func (r *Runs) choose(preview ginkgo.Report) {
 	selected := map[string]bool{}
 	for _, spec := range preview.SpecReports {
@@ -50,6 +52,19 @@ func (r *Runs) choose(preview ginkgo.Report) {
 			r.add(cell)
 		}
 	}
+}
+
+// chosen are the cells that were chosen ahead.
+func (r *Runs) chosen() []plan.Cell {
+	var out []plan.Cell
+	for _, t := range r.order {
+		out = append(out, t.cell)
+	}
+	return out
+}
+
+// work sets the workers to work on the chosen cells.
+func (r *Runs) work() {
 	type job struct {
 		task       *task
 		repetition int
@@ -66,7 +81,7 @@ func (r *Runs) choose(preview ginkgo.Report) {
 	for range max(r.suite.Parallel, 1) {
 		r.done.Go(func() {
 			for j := range jobs {
-				r.finish(j.task, r.run(j.task.cell, j.repetition))
+				r.finish(j.task, r.run(j.task, j.repetition))
 			}
 		})
 	}
@@ -74,17 +89,20 @@ func (r *Runs) choose(preview ginkgo.Report) {
 
 func (r *Runs) add(c plan.Cell) *task {
 	t := &task{cell: c, left: c.Repeat, done: make(chan struct{})}
+	t.ctx, t.stop = context.WithCancelCause(r.ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tasks[c.Name], r.order = t, append(r.order, t)
 	return t
 }
 
-func (r *Runs) run(c plan.Cell, repetition int) Result {
-	result := Result{Cell: c, Repetition: repetition}
-	if result.Err = context.Cause(r.ctx); result.Err == nil {
-		result.Outcome, result.Err = r.suite.Run(r.ctx, c, repetition)
+func (r *Runs) run(t *task, repetition int) Result {
+	result := Result{Cell: t.cell, Repetition: repetition}
+	if cause := context.Cause(t.ctx); cause != nil {
+		result.Err = &engine.AbortError{Cause: cause}
+		return result
 	}
+	result.Outcome, result.Err = r.suite.Run(t.ctx, t.cell, repetition)
 	return result
 }
 
@@ -93,13 +111,15 @@ func (r *Runs) finish(t *task, result Result) {
 	defer r.mu.Unlock()
 	t.results = append(t.results, result)
 	if t.left--; t.left == 0 {
+		slices.SortFunc(t.results, func(a, b Result) int { return cmp.Compare(a.Repetition, b.Repetition) })
+		t.stop(nil)
 		close(t.done)
 	}
 }
 
 // of waits for all repetitions of a cell. When Ginkgo ends the spec (a timeout,
-// an interrupt), every run is told to end, and is waited for: its tear-down
-// must not be cut short.
+// an interrupt), its runs are told to end, and are waited for: their tear-down
+// must not be cut short. Other cells go on: one that hangs does not take them along.
 func (r *Runs) of(ctx context.Context, c plan.Cell) []Result {
 	r.mu.Lock()
 	t := r.tasks[c.Name]
@@ -108,14 +128,14 @@ func (r *Runs) of(ctx context.Context, c plan.Cell) []Result {
 		t = r.add(c)
 		r.done.Go(func() {
 			for n := 1; n <= c.Repeat; n++ {
-				r.finish(t, r.run(c, n))
+				r.finish(t, r.run(t, n))
 			}
 		})
 	}
 	select {
 	case <-t.done:
 	case <-ctx.Done():
-		r.stop(context.Cause(ctx))
+		t.stop(context.Cause(ctx))
 		<-t.done
 	}
 	r.mu.Lock()
@@ -123,7 +143,7 @@ func (r *Runs) of(ctx context.Context, c plan.Cell) []Result {
 	return t.results
 }
 
-// Results are all runs, cell by cell. It waits for those that are under way.
+// Results are all runs, cell by cell, in order. It waits for those that are under way.
 func (r *Runs) Results() []Result {
 	r.done.Wait()
 	r.mu.Lock()

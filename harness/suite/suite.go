@@ -20,12 +20,17 @@ import (
 // Suite runs the cells of a plan.
 type Suite struct {
 	Plan *plan.Plan
+	// Prepare, if set, is called by Execute with the selected cells before the
+	// first of them runs.
+	Prepare func(ctx context.Context, cells []plan.Cell) error
 	// Run runs one repetition of a cell.
 	Run RunFunc
 	// Parallel is how many runs are under way at a time, at least 1. Ginkgo
 	// itself runs one spec after the other in one process; the runs that its
 	// specs wait for are what is parallel.
 	Parallel int
+	// Limit is how long all runs of a cell may take; nil is a generous one.
+	Limit func(c plan.Cell) time.Duration
 }
 
 // RunFunc runs one repetition of a cell. The error is why there is no verdict.
@@ -50,7 +55,7 @@ func (s *Suite) Register(ctx context.Context) *Runs {
 	ginkgo.Describe(s.Plan.Drill, func() {
 		for _, cell := range s.Plan.Cells {
 			body := func(ctx ginkgo.SpecContext) { spec(ctx, runs, cell) }
-			ginkgo.It(cell.Name, append(decorations(cell), body)...)
+			ginkgo.It(cell.Name, append(s.decorations(cell), body)...)
 		}
 	})
 	return runs
@@ -58,9 +63,13 @@ func (s *Suite) Register(ctx context.Context) *Runs {
 
 // decorations are the labels by which cells are chosen: scenario, provider and
 // each component with its version; versions can be filtered as versions too.
-func decorations(c plan.Cell) []any {
+func (s *Suite) decorations(c plan.Cell) []any {
+	limit := timeout
+	if s.Limit != nil {
+		limit = s.Limit
+	}
 	labels := ginkgo.Labels{c.Scenario, c.Provider}
-	out := []any{ginkgo.SpecTimeout(timeout(c)), ginkgo.GracePeriod(time.Minute)}
+	out := []any{ginkgo.SpecTimeout(limit(c)), ginkgo.GracePeriod(time.Minute)}
 	for component, version := range c.Versions {
 		if dir, _ := plan.SplitVersion(version); dir == "" {
 			labels = append(labels, component+"-"+version)

@@ -54,6 +54,9 @@ type key struct {
 func (k key) basis(rules ...rollouts.Rule) []string {
 	var out []string
 	for _, r := range rules {
+		if r == rollouts.RuleSubsetGuard && rollouts.Routing(k.Routing) != rollouts.RoutingSubsets {
+			continue
+		}
 		if b := k.rules.Basis(r); b.Line > 0 { // 0: this version has no such rule
 			out = append(out, b.String())
 		}
@@ -234,7 +237,8 @@ func (k key) table() judge.Table {
 	}
 	add("start", last)
 	for _, r := range k.trace.Rows {
-		if r.Weight != last.Weight || r.Size[Old] != last.Size[Old] || r.Size[New] != last.Size[New] || r.Stable != last.Stable || len(r.Events) > 0 {
+		if r.Weight != last.Weight || r.Size[Old] != last.Size[Old] || r.Size[New] != last.Size[New] || r.Stable != last.Stable ||
+			len(r.Events) > 0 || r.Err != last.Err {
 			add(r.Move, r)
 		}
 		last = r

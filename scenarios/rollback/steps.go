@@ -99,7 +99,7 @@ func (s *Step) short(word string) error {
 	default:
 		d, err := time.ParseDuration(length)
 		if err != nil || d <= 0 {
-			return fmt.Errorf("bad canary step %q: %q is no duration with a unit", word, length)
+			return fmt.Errorf("bad canary step %q: expected a duration above 0 with a unit, such as \"2s\", not %q", word, length)
 		}
 		*s = PauseFor(d)
 	}

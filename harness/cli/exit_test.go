@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"reckon.dev/reckon/harness/engine"
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/report"
+	"reckon.dev/reckon/harness/suite"
+)
+
+func TestTheWorstCodeWins(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		codes []int
+		want  int
+	}{
+		"nothing applies":                      {nil, ExitPass},
+		"all pass":                             {[]int{ExitPass, ExitPass}, ExitPass},
+		"one failed":                           {[]int{ExitPass, ExitFail}, ExitFail},
+		"one is inconclusive":                  {[]int{ExitInconclusive, ExitPass}, ExitInconclusive},
+		"invalid outranks inconclusive":        {[]int{ExitInconclusive, ExitInvalid}, ExitInvalid},
+		"a failure outranks an invalid run":    {[]int{ExitInvalid, ExitFail, ExitInconclusive}, ExitFail},
+		"aborted outranks a failure":           {[]int{ExitFail, ExitAborted}, ExitAborted},
+		"what is left behind outranks all":     {[]int{ExitFail, ExitAborted, ExitCleanup, ExitInvalid}, ExitCleanup},
+		"the order in which they came is none": {[]int{ExitCleanup, ExitFail}, ExitCleanup},
+	} {
+		if got := worst(c.codes); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func TestCodesOfARun(t *testing.T) {
+	t.Parallel()
+	outcome := func(o judge.Outcome, cleanup error) *engine.Outcome {
+		return &engine.Outcome{Run: report.Run{Verdict: judge.Verdict{Outcome: o}}, Cleanup: cleanup}
+	}
+	left := &engine.CleanupError{Err: errors.New("a process is left")}
+	for name, c := range map[string]struct {
+		result suite.Result
+		want   int
+	}{
+		"pass":                       {suite.Result{Outcome: outcome(judge.Pass, nil)}, ExitPass},
+		"fail":                       {suite.Result{Outcome: outcome(judge.Fail, nil)}, ExitFail},
+		"inconclusive":               {suite.Result{Outcome: outcome(judge.Undecided, nil)}, ExitInconclusive},
+		"invalid":                    {suite.Result{Outcome: outcome(judge.Invalid, nil)}, ExitInvalid},
+		"an error":                   {suite.Result{Err: errors.New("no cluster")}, ExitInvalid},
+		"interrupted":                {suite.Result{Err: fmt.Errorf("step: %w", context.Canceled)}, ExitAborted},
+		"pass, but not cleaned up":   {suite.Result{Outcome: outcome(judge.Pass, left)}, ExitCleanup},
+		"error while cleaning up":    {suite.Result{Err: fmt.Errorf("down: %w", left)}, ExitCleanup},
+		"an outcome nobody knows of": {suite.Result{Outcome: outcome("perhaps", nil)}, ExitInvalid},
+	} {
+		if got := worst(codesOf(c.result)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,287 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	"reckon.dev/reckon/drills"
+	"reckon.dev/reckon/harness/cli"
+	"reckon.dev/reckon/harness/engine"
+	"reckon.dev/reckon/harness/golden"
+	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/toolchain"
+)
+
+// inProcess runs a command in this process.
+func inProcess(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = cli.Main(t.Context(), args, cli.IO{Out: &out, Err: &err, Getenv: func(string) string { return "" }, Clock: clock.RealClock{}})
+	return code, out.String(), err.String()
+}
+
+func TestOutputsMatchTheirGoldenFiles(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string]string{
+		"help":                  "--help",
+		"help-run":              "run --help",
+		"help-plan":             "plan --help",
+		"help-predict":          "predict --help",
+		"help-judge":            "judge --help",
+		"scenarios":             "scenarios",
+		"scenarios-one":         "scenarios rollback-window-abort",
+		"drills":                "drills",
+		"plan-default":          "plan default",
+		"plan-versions":         "plan rollback-versions",
+		"plan-scenario":         "plan rollback-window --set replicas=4 --version argo-rollouts=../fork@v1.8.2 --repeat 3",
+		"plan-default-json":     "plan default -o json",
+		"predict-services":      "predict rollback-window",
+		"predict-subsets":       "predict rollback-window --set routing=subsets",
+		"predict-1.7":           "predict rollback-window --version argo-rollouts=v1.7.2",
+		"predict-abort-json":    "predict rollback-window-abort -o json",
+		"predict-unknown":       "predict rollback-window --version argo-rollouts=v1.11.0",
+		"predict-directory":     "predict rollback-window --version argo-rollouts=../fork",
+		"predict-several-cells": "predict rollback-controls",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := inProcess(t, strings.Fields(args)...)
+			if code != cli.ExitPass || stderr != "" {
+				t.Fatalf("code %d, %s", code, stderr)
+			}
+			golden.Check(t, name+".golden", []byte(stdout))
+		})
+	}
+}
+
+func TestUsageErrorsAreOneLine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"unknown command":         {[]string{"plam"}, 2, `reckon: unknown command "plam" for "reckon", did you mean "plan"?; there are `},
+		"unknown subcommand":      {[]string{"cluster", "upp"}, 2, `reckon: unknown command "upp" for "reckon cluster", did you mean "up"?; there are down, list, up`},
+		"unknown flag":            {[]string{"plan", "--sett", "a=b", "default"}, 2, `reckon: unknown flag: --sett (usage: reckon plan DRILL|SCENARIO [flags])`},
+		"argument missing":        {[]string{"plan"}, 2, `reckon: accepts 1 arg(s), received 0 (usage: reckon plan DRILL|SCENARIO [flags])`},
+		"argument too much":       {[]string{"version", "x"}, 2, `reckon: unknown command "x" for "reckon version" (usage: reckon version [flags])`},
+		"nothing to judge":        {[]string{"judge"}, 2, `reckon: requires at least 1 arg(s), only received 0 (usage: reckon judge RUN-DIR... [flags])`},
+		"unknown drill":           {[]string{"plan", "defualt"}, 2, `reckon: no drill file, shipped drill or scenario "defualt", did you mean "default"?; there are the drills default, `},
+		"unknown scenario":        {[]string{"scenarios", "rollback-windw"}, 2, `reckon: unknown scenario "rollback-windw", did you mean "rollback-window"?; there are rollback-window, rollback-window-abort`},
+		"a file that is not":      {[]string{"run", "no/such.yaml"}, 2, `reckon: reading the drill: open no/such.yaml: no such file or directory`},
+		"a bad drill":             {[]string{"plan", "../../drills/testdata/invalid-unknown-parameter.yaml"}, 2, `reckon: ../../drills/testdata/invalid-unknown-parameter.yaml:8: spec.scenarios[0].params.replica: scenario rollback-window has no parameter "replica", did you mean "replicas"?; expected one of `},
+		"a bad parameter":         {[]string{"predict", "default", "--set", "replicas=many"}, 2, `reckon: --set replicas=many: replicas: expected a whole number, got "many"`},
+		"a bad version":           {[]string{"plan", "default", "--version", "argo-rollouts=1.8.2"}, 2, `reckon: --version argo-rollouts=1.8.2: "1.8.2" is no version, did you mean "v1.8.2"?`},
+		"a bad provider":          {[]string{"plan", "default", "--provider", "minikube"}, 2, `reckon: --provider: unknown provider "minikube"`},
+		"unknown output":          {[]string{"plan", "default", "-o", "jsn"}, 2, `reckon: unknown output "jsn", did you mean "json"?, expected one of text, json`},
+		"unknown output of run":   {[]string{"run", "default", "-o", "yaml"}, 2, `reckon: unknown output "yaml", expected one of text, json, markdown`},
+		"unknown output of judge": {[]string{"judge", "x", "-o", "html"}, 2, `reckon: unknown output "html", expected one of text, json, markdown, junit`},
+		"unknown format":          {[]string{"report", "x", "--format", "pdf"}, 2, `reckon: unknown output "pdf", expected one of text, json, markdown, html, junit`},
+		"no runs at a time":       {[]string{"run", "default", "--parallel", "0"}, 2, `reckon: --parallel: 0 is no number of runs, expected 1 to 64`},
+		"a number that is none":   {[]string{"run", "default", "--repeat", "x"}, 2, `reckon: invalid argument "x" for "--repeat" flag: `},
+		"another plan's hash":     {[]string{"run", "default", "--plan", "abc"}, 6, `reckon: the plan has the hash `},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := inProcess(t, c.args...)
+			if code != c.code || stdout != "" {
+				t.Errorf("code %d, want %d; stdout %q", code, c.code, stdout)
+			}
+			if !strings.HasPrefix(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("stderr\n got %swant %s", stderr, c.want)
+			}
+		})
+	}
+}
+
+func TestGroupsPrintTheirHelp(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"cluster"}} {
+		if code, stdout, stderr := inProcess(t, args...); code != cli.ExitPass || !strings.Contains(stdout, "Available Commands") || stderr != "" {
+			t.Errorf("%q: code %d, %s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestSchemaIsThatOfTheDrills(t *testing.T) {
+	t.Parallel()
+	schema, err := drills.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := json.Marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := inProcess(t, "schema")
+	var got bytes.Buffer
+	if err := json.Compact(&got, []byte(stdout)); err != nil {
+		t.Fatal(err)
+	}
+	var escaped bytes.Buffer
+	json.HTMLEscape(&escaped, got.Bytes())
+	if code != cli.ExitPass || stderr != "" || escaped.String() != string(want) {
+		t.Errorf("code %d, %s, schema\n%s\nwant\n%s", code, stderr, escaped.String(), want)
+	}
+}
+
+func TestVersionNamesEveryComponent(t *testing.T) {
+	t.Parallel()
+	code, stdout, _ := inProcess(t, "version")
+	if code != cli.ExitPass || !strings.HasPrefix(stdout, "reckon ") || !strings.Contains(stdout, runtime.Version()) {
+		t.Errorf("code %d, %s", code, stdout)
+	}
+	for _, c := range toolchain.Catalogue() {
+		if !strings.Contains(stdout, c.Name+" ") || !strings.Contains(stdout, c.Default) {
+			t.Errorf("%s %s is missing from\n%s", c.Name, c.Default, stdout)
+		}
+	}
+}
+
+func TestPlanHashIsTheSameInEveryForm(t *testing.T) {
+	t.Parallel()
+	_, text, _ := inProcess(t, "plan", "default")
+	_, raw, _ := inProcess(t, "plan", "default", "-o", "json")
+	var form struct{ Hash string }
+	if err := json.Unmarshal([]byte(raw), &form); err != nil {
+		t.Fatal(err)
+	}
+	if form.Hash == "" || !strings.Contains(text, "hash "+form.Hash) {
+		t.Errorf("hash %q is not in %s", form.Hash, text)
+	}
+}
+
+// runDir writes a run directory with a recording of the facts.
+func runDir(t *testing.T, facts ...recording.Fact) string {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := recording.NewWriter(&file, recording.Header{
+		RunID: "20261129T212545Z-default-1", Drill: "default", Cell: "rollback-window", Repetition: 1, Scenario: "rollback-window", Params: json.RawMessage(`{"replicas":4}`),
+		Components: []recording.Component{{Name: "argo-rollouts", Version: "v1.8.2"}}, Cluster: recording.Cluster{Provider: "embedded"},
+		Gate: map[string]string{"claims": "fail", "guards": "report"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range facts {
+		if err := w.Append(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(1e9); err != nil {
+		t.Fatal(err)
+	}
+	return dirWith(t, file.Bytes())
+}
+
+func dirWith(t *testing.T, file []byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, engine.RecordingFile), file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+var fault = recording.Fact{T: 5e8, Fault: &recording.Fault{What: "kwok", Detail: "exited with status 1"}}
+
+func TestJudgeRefusesWhatIsNotWhole(t *testing.T) {
+	t.Parallel()
+	whole, err := os.ReadFile(filepath.Join(runDir(t, fault), engine.RecordingFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := bytes.Clone(whole)
+	edited[len(edited)/2] ^= 0x10
+	for name, c := range map[string]struct{ dir, want string }{
+		"a directory that is not there": {filepath.Join(t.TempDir(), "no"), "no recording in "},
+		"a directory without recording": {t.TempDir(), "no recording in "},
+		"a recording that was cut":      {dirWith(t, whole[:len(whole)-10]), engine.RecordingFile},
+		"a recording that was edited":   {dirWith(t, edited), engine.RecordingFile},
+		"something else":                {dirWith(t, []byte("hello")), engine.RecordingFile},
+		"nothing":                       {dirWith(t, nil), engine.RecordingFile},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := inProcess(t, "judge", c.dir)
+			if code != cli.ExitInvalid || stdout != "" || !strings.HasPrefix(stderr, "reckon: refused: ") || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 {
+				t.Errorf("code %d\nstdout %s\nstderr %s", code, stdout, stderr)
+			}
+			code, stdout, stderr = inProcess(t, "report", c.dir)
+			if code != cli.ExitInvalid || stdout != "" || !strings.HasPrefix(stderr, "reckon: refused: ") {
+				t.Errorf("report: code %d\nstdout %s\nstderr %s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestJudgeEndsWithTheWorstCode(t *testing.T) {
+	t.Parallel()
+	empty, faulty := runDir(t), runDir(t, fault)
+	for name, c := range map[string]struct {
+		dirs    []string
+		code    int
+		outcome string
+		runs    int
+	}{
+		"an empty recording":          {[]string{empty}, cli.ExitInconclusive, "inconclusive", 1},
+		"a recording with a fault":    {[]string{faulty}, cli.ExitInvalid, "invalid", 1},
+		"both":                        {[]string{empty, faulty}, cli.ExitInvalid, "invalid", 2},
+		"one of two cannot be judged": {[]string{filepath.Join(empty, "no"), empty}, cli.ExitInvalid, "inconclusive", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, _ := inProcess(t, append([]string{"judge", "-o", "json"}, c.dirs...)...)
+			var out struct {
+				Outcome  string
+				ExitCode int
+				Runs     []json.RawMessage
+			}
+			if err := json.Unmarshal([]byte(stdout), &out); err != nil {
+				t.Fatalf("%v in %s", err, stdout)
+			}
+			if code != c.code || out.ExitCode != c.code || out.Outcome != c.outcome || len(out.Runs) != c.runs {
+				t.Errorf("code %d, json %d, outcome %s, %d runs", code, out.ExitCode, out.Outcome, len(out.Runs))
+			}
+		})
+	}
+}
+
+func TestJudgeSaysWhenTheVerdictChanged(t *testing.T) {
+	t.Parallel()
+	dir := runDir(t)
+	_, verdict, _ := inProcess(t, "report", "--format", "json", dir)
+	path := filepath.Join(dir, engine.VerdictFile)
+	for text, said := range map[string]bool{verdict: false, "{}\n": true} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, stderr := inProcess(t, "judge", dir); strings.Contains(stderr, "the verdict differs from the one in verdict.json") != said {
+			t.Errorf("stderr %q", stderr)
+		}
+		if left, err := os.ReadFile(path); err != nil || string(left) != text {
+			t.Errorf("verdict.json was changed (%v)", err)
+		}
+	}
+}
+
+func TestReportFormats(t *testing.T) {
+	t.Parallel()
+	dir := runDir(t, fault)
+	for format, want := range map[string]string{
+		"text": "INVALID", "json": `"outcome": "invalid"`, "markdown": "| ", "html": "<!doctype html>", "junit": "<testsuite",
+	} {
+		code, stdout, stderr := inProcess(t, "report", "--format", format, dir)
+		if code != cli.ExitPass || stderr != "" || !strings.Contains(strings.ToLower(stdout), strings.ToLower(want)) {
+			t.Errorf("%s: code %d, %s, %.200s", format, code, stderr, stdout)
+		}
+	}
+}

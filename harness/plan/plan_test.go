@@ -1,0 +1,291 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"reckon.dev/reckon/drills"
+	"reckon.dev/reckon/harness/golden"
+	"reckon.dev/reckon/harness/plan"
+)
+
+func TestShippedDrillsGiveTheirGoldenPlans(t *testing.T) {
+	t.Parallel()
+	for _, name := range drills.Shipped() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := drills.LoadShipped(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := plan.New(d, plan.Overrides{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text strings.Builder
+			for _, c := range p.Cells {
+				fmt.Fprintf(&text, "%s\n  file name %s\n  versions %v\n  params %s\n  guards %v, gate %v, repeat %d, provider %s, expected %s\n",
+					c.Name, c.Slug(), c.Versions, c.Params, c.Guards, c.Gate, c.Repeat, c.Provider, c.Expected())
+			}
+			fmt.Fprintf(&text, "expected %s, hash %s\n", p.Expected(), p.Hash())
+			golden.Check(t, name+".golden", []byte(text.String()))
+		})
+	}
+}
+
+// head begins a drill with one scenario; what follows is its body.
+const head = "apiVersion: reckon/v1\nkind: Drill\nmetadata: {name: d}\nspec:\n  scenarios:\n  - name: rollback-window\n"
+
+func load(t *testing.T, text string) *drills.Drill {
+	t.Helper()
+	d, err := drills.Load("d.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func planOf(t *testing.T, text string, o plan.Overrides) *plan.Plan {
+	t.Helper()
+	p, err := plan.New(load(t, text), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// param reads one parameter of a cell.
+func param(t *testing.T, c plan.Cell, name string) any {
+	t.Helper()
+	var params map[string]any
+	if err := json.Unmarshal(c.Params, &params); err != nil {
+		t.Fatal(err)
+	}
+	return params[name]
+}
+
+func TestTheLaterSourceOfAParameterWins(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		body string
+		set  []string
+		want []float64
+	}{
+		"the default without anything":     {"", nil, []float64{20}},
+		"params over the default":          {"    params: {replicas: 8}\n", nil, []float64{8}},
+		"the matrix over params":           {"    params: {replicas: 8}\n    matrix: {replicas: [9, 10]}\n", nil, []float64{9, 10}},
+		"--set over params":                {"    params: {replicas: 8}\n", []string{"replicas=11"}, []float64{11}},
+		"--set over the matrix, one cell":  {"    matrix: {replicas: [9, 10]}\n", []string{"replicas=11"}, []float64{11}},
+		"the last --set over the first":    {"", []string{"replicas=11", "replicas=12"}, []float64{12}},
+		"--set of another leaves this one": {"    params: {replicas: 8}\n", []string{"ramp=2s"}, []float64{8}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := planOf(t, head+c.body, plan.Overrides{Set: c.set})
+			var got []float64
+			for _, cell := range p.Cells {
+				got = append(got, param(t, cell, "replicas").(float64))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("replicas %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestOverridesReachTheCells(t *testing.T) {
+	t.Parallel()
+	two := head + "    matrix: {argo-rollouts: [v1.8.2, v1.9.2], routing: [services, subsets]}\n  - name: rollback-window-abort\n    label: way out\n"
+	for name, c := range map[string]struct {
+		o    plan.Overrides
+		want []string
+	}{
+		"none": {plan.Overrides{}, []string{
+			"rollback-window[argo-rollouts=v1.8.2,routing=services] v1.8.2 x1", "rollback-window[argo-rollouts=v1.8.2,routing=subsets] v1.8.2 x1",
+			"rollback-window[argo-rollouts=v1.9.2,routing=services] v1.9.2 x1", "rollback-window[argo-rollouts=v1.9.2,routing=subsets] v1.9.2 x1",
+			"rollback-window-abort[way out] v1.8.2 x1",
+		}},
+		"a version replaces the matrix of versions": {plan.Overrides{Versions: []string{"argo-rollouts=v1.10.1"}}, []string{
+			"rollback-window[argo-rollouts=v1.10.1,routing=services] v1.10.1 x1", "rollback-window[argo-rollouts=v1.10.1,routing=subsets] v1.10.1 x1",
+			"rollback-window-abort[way out,argo-rollouts=v1.10.1] v1.10.1 x1",
+		}},
+		"a directory": {plan.Overrides{Versions: []string{"argo-rollouts=../fork@v1.8.2"}, Set: []string{"routing=services"}}, []string{
+			"rollback-window[argo-rollouts=../fork@v1.8.2] ../fork@v1.8.2 x1", "rollback-window-abort[way out,argo-rollouts=../fork@v1.8.2] ../fork@v1.8.2 x1",
+		}},
+		"repetitions": {plan.Overrides{Repeat: 7, Set: []string{"routing=services"}, Versions: []string{"argo-rollouts=v1.8.2"}}, []string{
+			"rollback-window[argo-rollouts=v1.8.2] v1.8.2 x7", "rollback-window-abort[way out,argo-rollouts=v1.8.2] v1.8.2 x7",
+		}},
+		"a parameter that only one scenario has": {plan.Overrides{Set: []string{"atWeight=5", "routing=services"}, Versions: []string{"argo-rollouts=v1.8.2"}}, []string{
+			"rollback-window[argo-rollouts=v1.8.2] v1.8.2 x1", "rollback-window-abort[way out,argo-rollouts=v1.8.2] v1.8.2 x1",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, cell := range planOf(t, two, c.o).Cells {
+				got = append(got, fmt.Sprintf("%s %s x%d", cell.Name, cell.Versions["argo-rollouts"], cell.Repeat))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("cells\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(c.want, "\n     "))
+			}
+		})
+	}
+}
+
+func TestKubernetesVersion(t *testing.T) {
+	t.Parallel()
+	drill := strings.Replace(head, "spec:\n", "spec:\n  cluster: {kubernetes: v1.36.0}\n", 1)
+	for name, c := range map[string]struct {
+		text string
+		o    plan.Overrides
+		want string
+	}{
+		"the drill's":                    {drill, plan.Overrides{}, "v1.36.0"},
+		"the command line's, over it":    {drill, plan.Overrides{Versions: []string{"kubernetes=v1.35.1"}}, "v1.35.1"},
+		"the command line's on its own":  {head, plan.Overrides{Versions: []string{"kubernetes=v1.35.1"}}, "v1.35.1"},
+		"the pinned one without a word":  {head, plan.Overrides{}, planOf(t, head, plan.Overrides{}).Cells[0].Versions["kubernetes"]},
+		"that of a directory, as it is ": {head, plan.Overrides{Versions: []string{"kubernetes=./k@v1.35.1"}}, "./k@v1.35.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := planOf(t, c.text, c.o).Cells[0].Versions["kubernetes"]; got != c.want || got == "" {
+				t.Errorf("kubernetes %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestBadWishesAreRefused(t *testing.T) {
+	t.Parallel()
+	const names = "replicas, minPodsPerReplicaSet, steps, routing, rollbackWindow, scaleDownDelaySeconds, dynamicStableScale, oldReplicaSet, ramp, quiet"
+	for name, c := range map[string]struct {
+		o    plan.Overrides
+		want string
+	}{
+		"unknown parameter":         {plan.Overrides{Set: []string{"replica=5"}}, `--set replica=5: expected PARAMETER=VALUE, did you mean "replicas"? with a parameter of ` + names},
+		"no equals sign":            {plan.Overrides{Set: []string{"replicas"}}, `--set replicas: expected PARAMETER=VALUE with a parameter of ` + names},
+		"wrong type":                {plan.Overrides{Set: []string{"replicas=many"}}, `--set replicas=many: replicas: expected a whole number, got "many"`},
+		"no value":                  {plan.Overrides{Set: []string{"replicas="}}, `--set replicas=: replicas: the value is missing: give one, or leave the field out`},
+		"no YAML":                   {plan.Overrides{Set: []string{"steps=[5"}}, `--set steps=[5: bad YAML: sequence end token ']' not found`},
+		"two fields in one":         {plan.Overrides{Set: []string{"replicas=5\nramp: 2s"}}, `--set replicas=5 ramp: 2s: "5\nramp: 2s" is no YAML value`},
+		"out of bounds":             {plan.Overrides{Set: []string{"replicas=501"}}, `--set replicas=501: replicas: 501 is too large, expected 0 to 500`},
+		"a step out of bounds":      {plan.Overrides{Set: []string{"steps=[5, 101]"}}, `--set steps=[5, 101]: steps[1].setWeight: 101 is no weight, expected 0 to 100`},
+		"a value that does not fit": {plan.Overrides{Set: []string{"minPodsPerReplicaSet=30"}}, `--set minPodsPerReplicaSet=30: minPodsPerReplicaSet: 30 is more than the 20 replicas: Argo Rollouts v1.8.2 never calls such a Rollout healthy (v1.10 and later do), so the set-up could not end`},
+		"unknown component":         {plan.Overrides{Versions: []string{"argo-rollout=v1.8.2"}}, `--version argo-rollout=v1.8.2: expected COMPONENT=VERSION or COMPONENT=DIRECTORY, did you mean "argo-rollouts"? with a component of argo-rollouts, kubernetes`},
+		"a version on its own":      {plan.Overrides{Versions: []string{"v1.8.2"}}, `--version v1.8.2: expected COMPONENT=VERSION or COMPONENT=DIRECTORY with a component of argo-rollouts, kubernetes`},
+		"a version without its v":   {plan.Overrides{Versions: []string{"argo-rollouts=1.8.2"}}, `--version argo-rollouts=1.8.2: "1.8.2" is no version, did you mean "v1.8.2"?`},
+		"a directory of no release": {plan.Overrides{Versions: []string{"argo-rollouts=../fork@main"}}, `--version argo-rollouts=../fork@main: "main" is no version, expected one such as v1.8.2, or a directory`},
+		"unknown provider":          {plan.Overrides{Provider: "embed"}, `--provider: unknown provider "embed"; there is embedded`},
+		"fewer than no repetitions": {plan.Overrides{Repeat: -1}, `--repeat: -1 is no number of repetitions`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for source, d := range map[string]*drills.Drill{"file": load(t, head), "scenario": drills.ForScenario("rollback-window")} {
+				if _, err := plan.New(d, c.o); fmt.Sprint(err) != c.want {
+					t.Errorf("drill from a %s: error\n got %v\nwant %s", source, err, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestAValueThatDoesNotFitIsBlamedOnItsSource(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ body, want string }{
+		"params":     {"    params:\n      ramp: 1ms\n", `d.yaml:8: spec.scenarios[0].params.ramp: 1ms is faster than a controller reconciles, expected at least 50ms`},
+		"the matrix": {"    params: {ramp: 1s}\n    matrix:\n      ramp:\n      - 1s\n      - 1ms\n", `d.yaml:11: spec.scenarios[0].matrix.ramp[1]: 1ms is faster than a controller reconciles, expected at least 50ms`},
+		"a step of the matrix": {"    matrix:\n      steps:\n      - [5]\n      - - 5\n        - pause 1500ms\n",
+			`d.yaml:11: spec.scenarios[0].matrix.steps[1][1].pause.duration: 1.5s is no whole number of seconds, which is what Rollouts counts in`},
+		"the nearest part of the file, when a default does not fit": {"    params: {minPodsPerReplicaSet: 1}\n    matrix: {replicas: [1], oldReplicaSet: [running]}\n",
+			`d.yaml:7: spec.scenarios[0].params.scaleDownDelaySeconds: 1 is too short for oldReplicaSet: running, expected at least 30`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := plan.New(load(t, head+c.body), plan.Overrides{}); fmt.Sprint(err) != c.want {
+				t.Errorf("error\n got %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestHash(t *testing.T) {
+	t.Parallel()
+	same := planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n", plan.Overrides{})
+	for name, p := range map[string]*plan.Plan{
+		"written anew":                planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n", plan.Overrides{}),
+		"in another order":            planOf(t, head+"    params:\n      ramp: 1000ms\n      replicas: 8\n", plan.Overrides{}),
+		"the default spelled out":     planOf(t, head+"    params: {replicas: 8, quiet: 10s}\n", plan.Overrides{}),
+		"the value from --set":        planOf(t, head, plan.Overrides{Set: []string{"replicas=8"}}),
+		"the repetitions spelled out": planOf(t, strings.Replace(head, "spec:\n", "spec:\n  repeat: 1\n", 1)+"    params: {replicas: 8}\n", plan.Overrides{}),
+	} {
+		if p.Hash() != same.Hash() {
+			t.Errorf("the same plan, %s, has another hash", name)
+		}
+	}
+	hashes := map[string]string{same.Hash(): "the plan itself"}
+	for name, p := range map[string]*plan.Plan{
+		"a parameter":   planOf(t, head+"    params: {replicas: 9, ramp: 1s}\n", plan.Overrides{}),
+		"a version":     planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n", plan.Overrides{Versions: []string{"argo-rollouts=v1.9.2"}}),
+		"kubernetes":    planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n", plan.Overrides{Versions: []string{"kubernetes=v1.36.0"}}),
+		"a guard":       planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n    guards: {overload: 2}\n", plan.Overrides{}),
+		"the gate":      planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n  gate: {guards: fail}\n", plan.Overrides{}),
+		"repetitions":   planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n", plan.Overrides{Repeat: 2}),
+		"nodes":         planOf(t, strings.Replace(head, "spec:\n", "spec:\n  cluster: {nodes: 5}\n", 1)+"    params: {replicas: 8}\n", plan.Overrides{}),
+		"a second cell": planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n  - name: rollback-window\n", plan.Overrides{}),
+	} {
+		if other, ok := hashes[p.Hash()]; ok {
+			t.Errorf("%s differs, but the hash is that of %s", name, other)
+		}
+		hashes[p.Hash()] = name
+	}
+}
+
+func TestCellsThatLookAlikeAreNumbered(t *testing.T) {
+	t.Parallel()
+	p := planOf(t, head+"    matrix: {argo-rollouts: [v1.8.2, v1.8.2]}\n  - name: rollback-window\n  - name: rollback-window\n    params: {replicas: 4}\n  - name: rollback-window\n", plan.Overrides{})
+	var got []string
+	slugs := map[string]bool{}
+	for _, c := range p.Cells {
+		got = append(got, c.Name)
+		slugs[c.Slug()] = true
+	}
+	want := []string{"rollback-window[argo-rollouts=v1.8.2]", "rollback-window[argo-rollouts=v1.8.2]#2", "rollback-window", "rollback-window#2", "rollback-window#3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("names %q, want %q", got, want)
+	}
+	if len(slugs) != len(got) {
+		t.Errorf("file names are not distinct: %v", slices.Sorted(maps.Keys(slugs)))
+	}
+}
+
+func TestVersionsOfDirectories(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[string]struct{ dir, version, model string }{
+		"v1.8.2":             {"", "v1.8.2", "v1.8.2"},
+		"../fork":            {"../fork", "", "../fork"},
+		"../fork@v1.8.2":     {"../fork", "v1.8.2", "v1.8.2"},
+		"/src/argo-rollouts": {"/src/argo-rollouts", "", "/src/argo-rollouts"},
+		".@v1.9.0-rc1":       {".", "v1.9.0-rc1", "v1.9.0-rc1"},
+		"forks/mine@v1.10.1": {"forks/mine", "v1.10.1", "v1.10.1"},
+	} {
+		if dir, version := plan.SplitVersion(v); dir != want.dir || version != want.version {
+			t.Errorf("SplitVersion(%q) = %q, %q", v, dir, version)
+		}
+		if got := plan.ModelVersions(map[string]string{"c": v})["c"]; got != want.model {
+			t.Errorf("ModelVersions of %q = %q, want %q", v, got, want.model)
+		}
+	}
+}
+
+func TestExpectedTimeAddsUp(t *testing.T) {
+	t.Parallel()
+	p := planOf(t, head+"    matrix: {replicas: [4, 8]}\n", plan.Overrides{Repeat: 3, Set: []string{"ramp=2s"}})
+	if a, b := p.Cells[0].Expected(), p.Cells[1].Expected(); b-a != 8*time.Second || p.Expected() != 3*(a+b) {
+		t.Errorf("cells %s and %s, plan %s", a, b, p.Expected())
+	}
+}
