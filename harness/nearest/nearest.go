@@ -1,13 +1,21 @@
 // Package nearest finds the name that somebody meant.
 package nearest
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// Hint returns `, did you mean "x"?` for the nearest name, "" when none
-// is near enough to be meant.
+// Hint returns `, did you mean "x"?` for the name that got abbreviates, or else
+// for the nearest one; "" when none is near enough to be meant.
 func Hint(got string, names []string) string {
 	if got == "" {
 		return ""
+	}
+	for _, name := range names {
+		if len(got) > 1 && got != name && strings.HasPrefix(name, got) {
+			return fmt.Sprintf(", did you mean %q?", name)
+		}
 	}
 	best, at := "", len(got)/2+1
 	for _, name := range names {

@@ -180,7 +180,7 @@ func TestBadWishesAreRefused(t *testing.T) {
 		"a version on its own":      {plan.Overrides{Versions: []string{"v1.8.2"}}, `--version v1.8.2: expected COMPONENT=VERSION or COMPONENT=DIRECTORY with a component of argo-rollouts, kubernetes`},
 		"a version without its v":   {plan.Overrides{Versions: []string{"argo-rollouts=1.8.2"}}, `--version argo-rollouts=1.8.2: "1.8.2" is no version, did you mean "v1.8.2"?`},
 		"a directory of no release": {plan.Overrides{Versions: []string{"argo-rollouts=../fork@main"}}, `--version argo-rollouts=../fork@main: "main" is no version, expected one such as v1.8.2, or a directory`},
-		"unknown provider":          {plan.Overrides{Provider: "embed"}, `--provider: unknown provider "embed"; there is embedded`},
+		"unknown provider":          {plan.Overrides{Provider: "embed"}, `--provider: unknown provider "embed", did you mean "embedded"?; there is embedded`},
 		"fewer than no repetitions": {plan.Overrides{Repeat: -1}, `--repeat: -1 is no number of repetitions`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,35 +2,12 @@ package report
 
 import (
 	"bytes"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
+	"reckon.dev/reckon/harness/golden"
 	"reckon.dev/reckon/harness/judge"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares with testdata/name.golden, byte by byte.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (run the test with -update to write it)", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; run with -update and read the diff. Got:\n%s", path, got)
-	}
-}
 
 // variants are all outcomes, in the order of the exit codes.
 func variants(t testing.TB) map[string]Run {
@@ -57,7 +34,7 @@ func TestFormatsMatchTheirGoldenFiles(t *testing.T) {
 				if err := render(&b, []judge.Verdict{r.Verdict}); err != nil {
 					t.Fatal(err)
 				}
-				golden(t, outcome+"."+format, b.Bytes())
+				golden.Check(t, outcome+"."+format+".golden", b.Bytes())
 			})
 		}
 	}
@@ -77,7 +54,7 @@ func TestFormatsMatchTheirGoldenFiles(t *testing.T) {
 			if !bytes.Equal(first.Bytes(), second.Bytes()) {
 				t.Error("the same runs gave different bytes")
 			}
-			golden(t, "all."+format, first.Bytes())
+			golden.Check(t, "all."+format+".golden", first.Bytes())
 		})
 	}
 }

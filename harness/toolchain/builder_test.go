@@ -253,7 +253,7 @@ func TestFailuresHaveAKindAndOneClearMessage(t *testing.T) {
 		{name: "v forgotten", req: Request{Version: "1.0.0"}, kind: ErrVersionUnavailable, says: []string{"did you mean v1.0.0?"}},
 		{name: "not a version", req: Request{Version: "latest"}, kind: ErrVersionUnavailable, says: []string{"want a full version"}},
 		{name: "path as version", req: Request{Version: "v1.0.0/../.."}, kind: ErrVersionUnavailable},
-		{name: "unknown component", req: Request{Component: "wigdet"}, kind: ErrUnknownComponent, says: []string{"did you mean widget?"}},
+		{name: "unknown component", req: Request{Component: "wigdet"}, kind: ErrUnknownComponent, says: []string{"did you mean \"widget\"?"}},
 		{name: "registry switched off", req: Request{Version: "v1.0.0"}, env: "GOPROXY=off", kind: ErrNoNetwork, says: []string{"cannot be reached"}},
 		{name: "registry unreachable", req: Request{Version: "v1.0.0"}, env: "GOPROXY=http://127.0.0.1:1", kind: ErrNoNetwork},
 		{name: "disk full", onBuild: "echo 'write out: no space left on device' >&2; exit 1", kind: ErrNoSpace},

@@ -3,10 +3,11 @@ package toolchain
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/mod/semver"
+
+	"reckon.dev/reckon/harness/nearest"
 )
 
 // Request asks for one component.
@@ -60,43 +61,8 @@ func find(components []Component, name string) (Component, error) {
 		}
 		names[i] = c.Name
 	}
-	return Component{}, fmt.Errorf("%w %q: did you mean %s? (there are %s)",
-		ErrUnknownComponent, name, nearest(name, names), strings.Join(names, ", "))
-}
-
-// nearest returns the name that the given one abbreviates, or else the one with
-// the smallest edit distance; the first wins.
-func nearest(name string, names []string) string {
-	if i := slices.IndexFunc(names, func(n string) bool { return len(name) > 1 && strings.HasPrefix(n, name) }); i >= 0 {
-		return names[i]
-	}
-	best, bestDistance := "", -1
-	for _, n := range names {
-		if d := distance(name, n); bestDistance < 0 || d < bestDistance {
-			best, bestDistance = n, d
-		}
-	}
-	return best
-}
-
-// distance is the Levenshtein distance, in bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
+	return Component{}, fmt.Errorf("%w %q%s; there are %s",
+		ErrUnknownComponent, name, nearest.Hint(name, names), strings.Join(names, ", "))
 }
 
 // checkVersion refuses what is not a full version before anything is asked of

@@ -46,8 +46,8 @@ func FuzzParseRequest(f *testing.F) {
 func TestUnknownComponentsGetTheNearestName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"argo": "did you mean argo-rollouts?", "argo-rollout": "did you mean argo-rollouts?",
-		"kubernets": "did you mean kubernetes?", "kwokclt": "did you mean kwokctl?", "ectd": "did you mean etcd?",
+		"argo": "did you mean \"argo-rollouts\"?", "argo-rollout": "did you mean \"argo-rollouts\"?",
+		"kubernets": "did you mean \"kubernetes\"?", "kwokclt": "did you mean \"kwokctl\"?", "ectd": "did you mean \"etcd\"?",
 	} {
 		_, err := find(Catalogue(), name)
 		if err == nil || !strings.Contains(err.Error(), want) {
