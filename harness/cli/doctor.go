@@ -71,15 +71,15 @@ func compiler() finding {
 	return finding{true, "gcc: `make test` can use the race detector"}
 }
 
-// Building Kubernetes and one controller fills about 6 GB of Go's caches.
-const wantDisk, wantMemory, wantFiles = 8 << 30, 2 << 30, 4096
+// Building Kubernetes and one controller fills about 10 GB of the caches.
+const wantDisk, wantMemory, wantFiles = 12 << 30, 2 << 30, 4096
 
 func freeDisk(dir string) finding {
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		var s unix.Statfs_t
 		if unix.Statfs(dir, &s) == nil {
 			free := s.Bavail * uint64(s.Bsize)
-			return finding{free >= wantDisk, fmt.Sprintf("%d GB free at %s: a first build fills about 6 GB of caches", free>>30, dir)}
+			return finding{free >= wantDisk, fmt.Sprintf("%d GB free at %s: a first build fills about 10 GB of caches", free>>30, dir)}
 		}
 	}
 	return finding{false, "the free disk space cannot be read"}
