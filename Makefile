@@ -1,6 +1,7 @@
 # Two commands from a fresh machine: `make drill` and `make test`.
 GO ?= go
 RECKON := bin/reckon
+REVISION := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
 COMPONENTS := $(CURDIR)/bin/components
 
 .PHONY: build drill test unit components lint bench baselines clean
@@ -8,7 +9,7 @@ COMPONENTS := $(CURDIR)/bin/components
 # The flags are those that components are built with, so that both share what
 # the compiler has cached.
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -o $(RECKON) .
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X reckon.dev/reckon/harness/cli.revision=$(REVISION)" -o $(RECKON) .
 
 drill: build
 	$(RECKON) run default

@@ -3,6 +3,7 @@ package drills_test
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/onsi/ginkgo/v2"
@@ -17,9 +18,11 @@ import (
 // TestDrill runs a drill as a Ginkgo suite, for people who prefer `go test` or
 // the ginkgo command:
 //
-//	RECKON_DRILL=rollback-versions go test ./drills -run TestDrill -ginkgo.label-filter=argo-rollouts-v1.8.2
+//	RECKON_DRILL=rollback-versions go test ./drills -v -run TestDrill -ginkgo.label-filter=argo-rollouts-v1.8.2
 //
-// RECKON_DRILL names a drill file, a shipped drill or a scenario.
+// RECKON_DRILL names a shipped drill, a scenario or the absolute path of a
+// drill file. Runs go to results/runs as those of `reckon run` do, and because
+// the test looks there at its end, go test never answers from its cache.
 func TestDrill(t *testing.T) {
 	name := os.Getenv("RECKON_DRILL")
 	if name == "" {
@@ -35,11 +38,19 @@ func TestDrill(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	s, err := cli.Suite(p, t.TempDir(), cli.IO{Out: t.Output(), Err: t.Output(), Getenv: os.Getenv, Clock: clock.RealClock{}})
+	const results = "../results"
+	s, err := cli.Suite(p, results, cli.IO{Out: t.Output(), Err: t.Output(), Getenv: os.Getenv, Clock: clock.RealClock{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Register(ctx)
 	gomega.RegisterFailHandler(ginkgo.Fail)
-	ginkgo.RunSpecs(t, p.Drill)
+	config, reporter := ginkgo.GinkgoConfiguration()
+	config.FailOnEmpty = true // a filter that selects nothing must not be green
+	ginkgo.RunSpecs(t, p.Drill, config, reporter)
+	runs, err := os.ReadDir(filepath.Join(results, "runs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d runs below %s/runs, the newest is latest", len(runs)-1, results)
 }

@@ -37,6 +37,9 @@ func (a *app) judge(dirs []string, output string) error {
 	var verdicts []judge.Verdict
 	var codes []int
 	for _, dir := range dirs {
+		if err := checkRunDir(dir); err != nil {
+			return err
+		}
 		run, err := engine.Judge(engine.RunDir(dir), engine.Prediction)
 		if err != nil {
 			fmt.Fprintln(a.Err, "reckon: refused: "+err.Error())
@@ -55,6 +58,14 @@ func (a *app) judge(dirs []string, output string) error {
 		return nil
 	}
 	return &exitError{code: code}
+}
+
+// checkRunDir tells a mistyped path from a run that cannot be judged.
+func checkRunDir(dir string) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return usage(fmt.Errorf("%s is no run directory", dir))
+	}
+	return nil
 }
 
 // noteChange says when today's verdict differs from the recorded one.
@@ -78,6 +89,9 @@ func newReport(a *app) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkOutput(format, "text", "json", "markdown", "html", "junit"); err != nil {
 				return usage(err)
+			}
+			if err := checkRunDir(args[0]); err != nil {
+				return err
 			}
 			run, err := engine.Judge(engine.RunDir(args[0]), engine.Prediction)
 			if err != nil {

@@ -47,7 +47,7 @@ func TestOutputsMatchTheirGoldenFiles(t *testing.T) {
 		"predict-1.7":           "predict rollback-window --version argo-rollouts=v1.7.2",
 		"predict-abort-json":    "predict rollback-window-abort -o json",
 		"predict-unknown":       "predict rollback-window --version argo-rollouts=v1.11.0",
-		"predict-directory":     "predict rollback-window --version argo-rollouts=../fork",
+		"predict-directory":     "predict rollback-window --version argo-rollouts=../fork@v1.8.2",
 		"predict-several-cells": "predict rollback-controls",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +202,6 @@ func TestJudgeRefusesWhatIsNotWhole(t *testing.T) {
 	edited := bytes.Clone(whole)
 	edited[len(edited)/2] ^= 0x10
 	for name, c := range map[string]struct{ dir, want string }{
-		"a directory that is not there": {filepath.Join(t.TempDir(), "no"), "no recording in "},
 		"a directory without recording": {t.TempDir(), "no recording in "},
 		"a recording that was cut":      {dirWith(t, whole[:len(whole)-10]), engine.RecordingFile},
 		"a recording that was edited":   {dirWith(t, edited), engine.RecordingFile},
@@ -223,6 +222,16 @@ func TestJudgeRefusesWhatIsNotWhole(t *testing.T) {
 	}
 }
 
+func TestAMistypedRunDirectoryIsAUsageError(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"judge", "report"} {
+		code, stdout, stderr := inProcess(t, verb, filepath.Join(t.TempDir(), "no"))
+		if code != cli.ExitUsage || stdout != "" || !strings.HasSuffix(stderr, "is no run directory\n") {
+			t.Errorf("%s: code %d\nstdout %s\nstderr %s", verb, code, stdout, stderr)
+		}
+	}
+}
+
 func TestJudgeEndsWithTheWorstCode(t *testing.T) {
 	t.Parallel()
 	empty, faulty := runDir(t), runDir(t, fault)
@@ -235,7 +244,7 @@ func TestJudgeEndsWithTheWorstCode(t *testing.T) {
 		"an empty recording":          {[]string{empty}, cli.ExitInconclusive, "inconclusive", 1},
 		"a recording with a fault":    {[]string{faulty}, cli.ExitInvalid, "invalid", 1},
 		"both":                        {[]string{empty, faulty}, cli.ExitInvalid, "invalid", 2},
-		"one of two cannot be judged": {[]string{filepath.Join(empty, "no"), empty}, cli.ExitInvalid, "inconclusive", 1},
+		"one of two cannot be judged": {[]string{t.TempDir(), empty}, cli.ExitInvalid, "inconclusive", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -45,7 +45,7 @@ verdict and report.`,
 	}
 	overrideFlags(cmd, &f.Overrides)
 	cmd.Flags().StringVar(&f.results, "results", "results", "directory for results")
-	cmd.Flags().StringVar(&f.label, "label-filter", "", "Ginkgo label filter: scenario, provider, component-version")
+	cmd.Flags().StringVar(&f.label, "label-filter", "", "Ginkgo label filter over scenarios, providers and versions, e.g. 'rollback-window && argo-rollouts-v1.8.2'")
 	cmd.Flags().StringVar(&f.versions, "sem-ver-filter", "", "Ginkgo version filter, e.g. argo-rollouts=1.8.2")
 	cmd.Flags().StringVar(&f.junit, "junit", "", "write Ginkgo's JUnit report of all cells to this file")
 	cmd.Flags().StringVar(&f.planHash, "plan", "", "run only if the plan has this hash")
@@ -62,11 +62,20 @@ func overrideFlags(cmd *cobra.Command, o *plan.Overrides) {
 	cmd.Flags().StringArrayVar(&o.Versions, "version", nil, "use a component version or directory, COMPONENT=VERSION")
 	cmd.Flags().StringVar(&o.Provider, "provider", "", "cluster provider (embedded)")
 	cmd.Flags().IntVar(&o.Repeat, "repeat", 0, "repetitions of each cell (default: as the drill says)")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("repeat") && o.Repeat < 1 {
+			return usage(fmt.Errorf("--repeat: %d is no number of repetitions, expected at least 1", o.Repeat))
+		}
+		return nil
+	}
 }
 
 func (f *runFlags) check() error {
 	if f.parallel < 1 || f.parallel > 64 {
 		return fmt.Errorf("--parallel: %d is no number of runs, expected 1 to 64", f.parallel)
+	}
+	if err := suite.CheckFilters(f.label, f.versions); err != nil {
+		return err
 	}
 	return checkOutput(f.output, "text", "json", "markdown")
 }
@@ -172,21 +181,24 @@ func buildError(ctx context.Context, err error) error {
 // and those that apply to all of them.
 func (a *app) finish(results []suite.Result, output string, codes ...int) error {
 	var verdicts []judge.Verdict
-	var last engine.RunDir
+	var dirs []engine.RunDir
 	for _, r := range results {
 		codes = append(codes, codesOf(r)...)
 		a.complain(r)
 		if r.Err == nil {
 			verdicts = append(verdicts, r.Outcome.Run.Verdict)
-			last = r.Outcome.Dir
+			dirs = append(dirs, r.Outcome.Dir)
 		}
 	}
 	code := worst(codes)
 	if err := a.print(verdicts, output, code); err != nil {
 		return err
 	}
-	if last != "" && output == "text" {
-		fmt.Fprintf(a.Out, "\nreport: %s\n", last.File(engine.HTMLFile))
+	if output == "text" {
+		fmt.Fprintln(a.Out)
+		for _, dir := range dirs {
+			fmt.Fprintf(a.Out, "report: %s\n", dir.File(engine.HTMLFile))
+		}
 	}
 	if code == ExitPass {
 		return nil

@@ -27,8 +27,14 @@ func newVersion(a *app) *cobra.Command {
 	}
 }
 
+// revision is set by the linker (see Makefile), where Go does not stamp one.
+var revision string
+
 // ownVersion is the module's version, or the revision that was built.
 func ownVersion() string {
+	if revision != "" {
+		return revision
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

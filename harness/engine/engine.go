@@ -96,6 +96,7 @@ func (e *Engine) Run(ctx context.Context, cell plan.Cell, parts Parts, repetitio
 	if out.Run, err = Judge(dir, Prediction); err != nil {
 		return out, r.unjudged(out, err)
 	}
+	r.say("%s, see %s", out.Run.Verdict.Outcome, dir.File(HTMLFile))
 	if err := WriteReports(dir, out.Run); err != nil {
 		return out, err
 	}

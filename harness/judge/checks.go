@@ -272,6 +272,9 @@ func hiddenUnlessExceeded(set *series.Set, in series.Interval, c Extremum, best 
 	if value != c.Want {
 		f.Status = Broken
 		f.Why = fmt.Sprintf("%s reached %.6g while %s", c.Of, value, c.While)
+		if value < c.Want {
+			f.Why = fmt.Sprintf("%s never passed %.6g while %s; %.6g was predicted", c.Of, value, c.While, c.Want)
+		}
 	}
 	if c.First != nil {
 		companion := best.Points[2].Value.Num

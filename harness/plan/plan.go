@@ -262,6 +262,9 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 		if err := drills.CheckVersion(version); err != nil {
 			return w, fmt.Errorf("--version %s: %w", kv, err)
 		}
+		if _, twice := w.versions[component]; twice {
+			return w, fmt.Errorf("--version %s: %s is given twice; a matrix of versions belongs into a drill file", kv, component)
+		}
 		w.versions[component] = version
 	}
 	return w, nil
@@ -382,8 +385,21 @@ func applyAxis(cell *Cell, params any, s scenario.Scenario, key string, value an
 	return key + "=" + strings.Trim(string(text), `"`), nil
 }
 
+// atNode places an error at a drill file's node, where there is a file.
+func atNode(node strict.Node, format string, args ...any) error {
+	if node.IsZero() {
+		return fmt.Errorf(format, args...)
+	}
+	return node.Errorf(format, args...)
+}
+
 // finish checks the parameters as a whole and freezes them.
 func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from origins) error {
+	for _, component := range s.Components() {
+		if dir, base := SplitVersion(cell.Versions[component]); dir != "" && base == "" {
+			return atNode(node, "%s=%s: which release is the directory based on? Say %s@v1.8.2 or the like, so that it is held against that model", component, dir, dir)
+		}
+	}
 	if err := checkNeeds(cell.Provider, s); err != nil {
 		if node.IsZero() {
 			return fmt.Errorf("scenario %s: %w", s.Name(), err)

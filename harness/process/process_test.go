@@ -104,7 +104,8 @@ func TestStopKillsAfterGrace(t *testing.T) {
 	sup := newTestSupervisor(t, Options{Clock: fake})
 	spec := roleSpec(t, "stubborn")
 	ready := make(chan struct{})
-	spec.OnLine = func(string) { close(ready) }
+	signal := sync.OnceFunc(func() { close(ready) }) // it may have more than one line to say
+	spec.OnLine = func(string) { signal() }
 	p := mustStart(t, sup, spec)
 	<-ready
 	stopped := make(chan error, 1)
@@ -123,7 +124,8 @@ func TestStopKillsWhenContextEnds(t *testing.T) {
 	sup := newTestSupervisor(t, Options{})
 	spec := roleSpec(t, "stubborn")
 	ready := make(chan struct{})
-	spec.OnLine = func(string) { close(ready) }
+	signal := sync.OnceFunc(func() { close(ready) }) // it may have more than one line to say
+	spec.OnLine = func(string) { signal() }
 	p := mustStart(t, sup, spec)
 	<-ready
 	ctx, cancel := context.WithCancel(context.Background())

@@ -41,7 +41,7 @@ func markdownSummary(b *strings.Builder, vs []judge.Verdict) {
 }
 
 func markdownRun(b *strings.Builder, v judge.Verdict) {
-	fmt.Fprintf(b, "## %s: %s\n\n%s\n\n", title(v.Outcome), md(v.Scenario), md(story(v)))
+	fmt.Fprintf(b, "## %s: %s\n\n%s\n\n", title(v.Outcome), md(v.Cell), md(story(v)))
 	fmt.Fprintf(b, "- Cell: %s\n- Versions: %s\n- Model: %s\n- Fidelity: %s\n",
 		md(runName(v)), md(strings.Join(versions(v), ", ")), md(v.Model), md(fidelity(v)))
 	for _, e := range edits(v) {

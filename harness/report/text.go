@@ -116,14 +116,14 @@ func (t *textWriter) run(v judge.Verdict) {
 	if v.Model != "" { // a run that cannot be read has none
 		t.paragraph(indent+"model     ", v.Model)
 	}
+	for _, n := range v.Notes {
+		t.paragraph(indent+"note      ", n)
+	}
 	t.claims(v)
 	t.guards(v)
 	t.reasons(v)
 	t.evidence(v)
 	t.print("\n")
-	for _, n := range v.Notes {
-		t.paragraph(indent+"note      ", n)
-	}
 	t.paragraph(indent+"fidelity  ", fidelity(v))
 	t.print("%srecorded  %s, %s\n", indent, count(int(v.Facts), "fact"), secs(v.LastedSec))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/formatter"
 	"github.com/onsi/ginkgo/v2/reporters"
+	"github.com/onsi/ginkgo/v2/types"
 )
 
 // Options are the parts of Ginkgo's configuration that the command line offers.
@@ -18,6 +19,18 @@ type Options struct {
 	JUnit string
 	// Output takes Ginkgo's own reporting; nil discards it.
 	Output io.Writer
+}
+
+// CheckFilters refuses filters that Ginkgo cannot read, which it would end the
+// process for.
+func CheckFilters(labels, versions string) error {
+	if _, err := types.ParseLabelFilter(labels); err != nil {
+		return fmt.Errorf("--label-filter: %q is no label filter; labels such as rollback-window or argo-rollouts-v1.8.2 are joined with &&, ||, ! and ( )", labels)
+	}
+	if _, err := types.ParseSemVerFilter(versions); err != nil {
+		return fmt.Errorf("--sem-ver-filter: %q is no version filter, expected one such as argo-rollouts=1.8.2", versions)
+	}
+	return nil
 }
 
 // Execute runs the suite outside `go test`. Ginkgo allows one suite in the life

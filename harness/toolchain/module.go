@@ -14,6 +14,7 @@ import (
 	"go/version"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 )
 
 // moduleSource builds a component from its published module, in a build module
@@ -116,6 +117,9 @@ func (s *moduleSource) findPin(ctx context.Context) (pin, error) {
 	}
 	if err := checkVersion(s.component, s.version); err != nil {
 		return pin{}, err
+	}
+	if old := s.component.Oldest; old != "" && semver.Compare(s.version, old) < 0 {
+		return pin{}, s.withVersions(ctx, s.versionError(ErrVersionUnavailable, "releases before "+old+" do not build with today's Go"))
 	}
 	// The programs decide which modules go.sum must hold.
 	programs := sha256.Sum256([]byte(strings.Join(s.component.packages(), " ")))

@@ -14,7 +14,7 @@ import (
 type Params struct {
 	Replicas             int               `json:"replicas" min:"0" max:"500" doc:"replicas of the Rollout"`
 	MinPodsPerReplicaSet int               `json:"minPodsPerReplicaSet" min:"0" max:"500" doc:"least pods of a ReplicaSet that has any; 0 leaves it unset"`
-	Steps                Steps             `json:"steps" doc:"canary steps, as in a Rollout or short: [5, pause, 100]"`
+	Steps                Steps             `json:"steps" doc:"canary steps as in a Rollout (setWeight, pause, setCanaryScale), or short: [5, pause, 100], where pause is one second; a pause without end is promoted by the script"`
 	Routing              string            `json:"routing" enum:"services,subsets" doc:"what Istio tells the versions apart by: two Services, or two subsets of a DestinationRule"`
 	RollbackWindow       int               `json:"rollbackWindow" min:"0" max:"100" doc:"rollbackWindow.revisions; 0 leaves rollbackWindow unset, so a rollback walks the steps"`
 	ScaleDownDelay       int               `json:"scaleDownDelaySeconds" min:"1" max:"600" doc:"how long the old ReplicaSet is kept after a promotion"`
@@ -58,6 +58,9 @@ func (p Params) Check(version string) error {
 	}
 	if p.Ramp < scenario.Duration(50*time.Millisecond) {
 		return scenario.Refuse("ramp", "%s is faster than a controller reconciles, expected at least 50ms", p.Ramp)
+	}
+	if p.Quiet < scenario.Duration(time.Second) {
+		return scenario.Refuse("quiet", "%s is too short to show that nothing follows, expected at least 1s", p.Quiet)
 	}
 	rules, _ := rollouts.RulesFor(version)
 	if p.MinPodsPerReplicaSet > p.Replicas && p.Replicas > 0 && !rules.MinPodsCappedToReplicas {

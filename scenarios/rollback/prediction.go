@@ -109,6 +109,9 @@ func withheld(r rollouts.Row) bool { return r.Err != "" || r.Held == "G" }
 // exposure is the greatest weight before the canary is whole, where the model
 // passes through such a state at all.
 func (k key) exposure() []judge.Claim {
+	if k.Replicas == 0 { // there is nothing to expose, and nothing to say
+		return nil
+	}
 	short := judge.Cond{Series: Available(Old), Op: judge.Less, Value: series.Number(float64(k.Replicas))}
 	if !slices.ContainsFunc(k.trace.Rows, func(r rollouts.Row) bool { return r.Available[Old] < k.Replicas }) {
 		whole := judge.Cond{Series: Available(Old), Op: judge.GreaterEqual, Value: series.Number(float64(k.Replicas))}

@@ -64,11 +64,7 @@ func mustDown(t *testing.T, c *Cluster) {
 	if err := c.Down(context.Background()); err != nil {
 		t.Error(err)
 	}
-	took := time.Since(begin).Round(time.Millisecond)
-	t.Logf("cluster %s down after %s", c.Name(), took)
-	if took > 2*time.Second {
-		t.Errorf("down took %s, want less than 2s", took)
-	}
+	t.Logf("cluster %s down after %s", c.Name(), time.Since(begin).Round(time.Millisecond))
 	assertEmpty(t, c.cfg.Root)
 }
 
