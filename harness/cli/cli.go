@@ -13,11 +13,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"reckon.dev/reckon/harness/nearest"
 	"reckon.dev/reckon/harness/toolchain"
@@ -35,7 +32,6 @@ type IO struct {
 func Main(ctx context.Context, args []string, streams IO) int {
 	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	defer stop()
-	silenceLibraries()
 	root := newRoot(streams)
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	root.SetOut(streams.Out)
@@ -62,13 +58,6 @@ func endings() []os.Signal {
 		out = append(out, syscall.SIGHUP)
 	}
 	return out
-}
-
-// silenceLibraries: client-go and controller-runtime log on their own; what
-// matters of it reaches our errors.
-func silenceLibraries() {
-	klog.SetLogger(logr.Discard())
-	ctrllog.SetLogger(logr.Discard())
 }
 
 // app is what the verbs share.
