@@ -275,6 +275,9 @@ func LoadShipped(name string) (*Drill, error) {
 // .yaml or .yml), a shipped drill, or a scenario with its defaults.
 func Find(arg string) (*Drill, error) {
 	if strings.ContainsRune(arg, os.PathSeparator) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
+		if info, err := os.Stat(arg); err == nil && !info.IsDir() && !info.Mode().IsRegular() { // a pipe would keep us for ever
+			return nil, fmt.Errorf("reading the drill: %s is no regular file", arg)
+		}
 		text, err := os.ReadFile(arg)
 		if err != nil {
 			return nil, fmt.Errorf("reading the drill: %w", err)

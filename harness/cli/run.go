@@ -185,7 +185,7 @@ func (a *app) finish(results []suite.Result, output string, codes ...int) error 
 	for _, r := range results {
 		codes = append(codes, codesOf(r)...)
 		a.complain(r)
-		if r.Err == nil {
+		if r.Outcome != nil && r.Outcome.Run.Verdict.Outcome != "" { // also when its reports could not be written
 			verdicts = append(verdicts, r.Outcome.Run.Verdict)
 			dirs = append(dirs, r.Outcome.Dir)
 		}

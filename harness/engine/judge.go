@@ -27,6 +27,9 @@ func Prediction(h recording.Header) (judge.Prediction, error) {
 	if err := decode(h.Params, params); err != nil {
 		return judge.Prediction{}, fmt.Errorf("parameters in the recording's header: %w", err)
 	}
+	if err := scenario.CheckBounds(params); err != nil {
+		return judge.Prediction{}, fmt.Errorf("parameters in the recording's header: %w", err)
+	}
 	return s.Predict(scenario.Input{Params: params, Versions: h.ModelVersions(), Guards: h.Guards})
 }
 

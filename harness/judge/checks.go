@@ -441,14 +441,40 @@ func (c Final) Eval(set *series.Set) (Finding, error) {
 }
 
 // Quiet: none of the series changes inside the window, which must last at
-// least For. Faults like to start after the drill "ended".
+// least For. Faults like to start after the drill "ended". Silence proves
+// something only while the component lives: Alive is a series that changes all
+// the time, and may not be silent for longer than MaxSilence.
 type Quiet struct {
-	Of     []string
-	For    time.Duration
-	Window series.Window
+	Of         []string
+	For        time.Duration
+	Alive      string
+	MaxSilence time.Duration
+	Window     series.Window
 }
 
-func (c Quiet) Series() []string  { return c.Of }
+func (c Quiet) Series() []string {
+	if c.Alive == "" {
+		return c.Of
+	}
+	return append(slices.Clone(c.Of), c.Alive)
+}
+
+// silence is the longest time inside the interval without a point of the series.
+func silence(s *series.Series, in series.Interval) time.Duration {
+	var longest time.Duration
+	last := time.Duration(0)
+	for _, p := range s.Points {
+		if p.T > in.From {
+			longest = max(longest, min(p.T, in.To)-last)
+		}
+		if p.T >= in.To {
+			return longest
+		}
+		last = p.T
+	}
+	return max(longest, in.To-last)
+}
+
 func (c Quiet) Predicted() string { return "no change for " + seconds(c.For) }
 
 func (c Quiet) Eval(set *series.Set) (Finding, error) {
@@ -477,6 +503,15 @@ func (c Quiet) Eval(set *series.Set) (Finding, error) {
 		}
 	}
 	in, _ := set.Resolve(c.Window)
+	if c.Alive != "" {
+		alive, err := set.Get(c.Alive)
+		if err != nil {
+			return Finding{}, err
+		}
+		if d := silence(alive, in); d > c.MaxSilence {
+			return inconclusive(samples, "%s gave no sign of life for %s, so its silence proves nothing", c.Alive, seconds(d)), nil
+		}
+	}
 	f := Finding{Status: Held, Observed: "no change for " + seconds(in.To-in.From), Samples: samples}
 	return hidden(set, in, false, f, c.Of...), nil
 }

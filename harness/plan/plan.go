@@ -230,8 +230,8 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 	if w.provider != "" && !slices.Contains(drills.Providers, w.provider) {
 		return w, fmt.Errorf("--provider: unknown provider %q%s; there is %s", w.provider, nearest.Hint(w.provider, drills.Providers), strings.Join(drills.Providers, ", "))
 	}
-	if o.Repeat < 0 {
-		return w, fmt.Errorf("--repeat: %d is no number of repetitions", o.Repeat)
+	if o.Repeat < 0 || o.Repeat > 1000 {
+		return w, fmt.Errorf("--repeat: %d is no number of repetitions, expected 1 to 1000", o.Repeat)
 	}
 	var params, components []string
 	for _, sc := range d.Spec.Scenarios {

@@ -181,7 +181,7 @@ func TestBadWishesAreRefused(t *testing.T) {
 		"a version without its v":   {plan.Overrides{Versions: []string{"argo-rollouts=1.8.2"}}, `--version argo-rollouts=1.8.2: "1.8.2" is no version, did you mean "v1.8.2"?`},
 		"a directory of no release": {plan.Overrides{Versions: []string{"argo-rollouts=../fork@main"}}, `--version argo-rollouts=../fork@main: "main" is no version, expected one such as v1.8.2, or a directory`},
 		"unknown provider":          {plan.Overrides{Provider: "embed"}, `--provider: unknown provider "embed", did you mean "embedded"?; there is embedded`},
-		"fewer than no repetitions": {plan.Overrides{Repeat: -1}, `--repeat: -1 is no number of repetitions`},
+		"fewer than no repetitions": {plan.Overrides{Repeat: -1}, `--repeat: -1 is no number of repetitions, expected 1 to 1000`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -197,8 +197,8 @@ func TestBadWishesAreRefused(t *testing.T) {
 func TestAValueThatDoesNotFitIsBlamedOnItsSource(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ body, want string }{
-		"params":     {"    params:\n      ramp: 1ms\n", `d.yaml:8: spec.scenarios[0].params.ramp: 1ms is faster than a controller reconciles, expected at least 50ms`},
-		"the matrix": {"    params: {ramp: 1s}\n    matrix:\n      ramp:\n      - 1s\n      - 1ms\n", `d.yaml:11: spec.scenarios[0].matrix.ramp[1]: 1ms is faster than a controller reconciles, expected at least 50ms`},
+		"params":     {"    params:\n      ramp: 1ms\n", `d.yaml:8: spec.scenarios[0].params.ramp: expected 200ms, which a controller on a busy machine still follows, to 1h, got 1ms`},
+		"the matrix": {"    params: {ramp: 1s}\n    matrix:\n      ramp:\n      - 1s\n      - 1ms\n", `d.yaml:11: spec.scenarios[0].matrix.ramp[1]: expected 200ms, which a controller on a busy machine still follows, to 1h, got 1ms`},
 		"a step of the matrix": {"    matrix:\n      steps:\n      - [5]\n      - - 5\n        - pause 1500ms\n",
 			`d.yaml:11: spec.scenarios[0].matrix.steps[1][1].pause.duration: 1.5s is no whole number of seconds, which is what Rollouts counts in`},
 		"the nearest part of the file, when a default does not fit": {"    params: {minPodsPerReplicaSet: 1}\n    matrix: {replicas: [1], oldReplicaSet: [running]}\n",

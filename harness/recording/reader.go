@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -33,7 +35,6 @@ type Reader struct {
 	zr    *zstd.Decoder
 	lines *bufio.Reader
 	long  []byte
-	head  []byte
 	hash  hash.Hash
 	facts int64
 	bytes int64
@@ -107,24 +108,73 @@ func (r *Reader) end(t Trailer) error {
 	return io.EOF
 }
 
-// object reads the line of an object as the writer writes it, body last. Bodies
-// are most of a recording: here they are scanned once, where decoding the line
-// as a whole scans them three times. It returns false for any other line.
+// object reads the line of an object as the writer writes it, body last. It
+// returns false for any other line. Bodies are most of a recording: here they
+// are scanned once, where encoding/json scans them three times.
 func (r *Reader) object(text []byte, l *line) bool {
 	head, body, ok := bytes.Cut(text, []byte(`,"body":`))
-	if !ok || !bytes.HasSuffix(body, []byte(objectEnd)) {
+	if !ok {
 		return false
 	}
-	if _, members, ok := bytes.Cut(head, []byte(`,"object":{`)); !ok || bytes.ContainsAny(members, "{}") {
+	if body, ok = bytes.CutSuffix(body, []byte(objectEnd)); !ok || !valid(body) {
 		return false
 	}
-	r.head = append(append(r.head[:0], head...), "}}"...)
-	body = body[:len(body)-len(objectEnd)]
-	if json.Unmarshal(r.head, l) != nil || l.Object == nil || !valid(body) {
-		return false
+	h := cursor{rest: head}
+	var o Object
+	l.T = int64(h.number(`{"t":`))
+	o.Change = Change(h.text(`,"object":{"change":"`))
+	o.Resource = h.text(`,"resource":"`)
+	if bytes.HasPrefix(h.rest, []byte(`,"namespace"`)) {
+		o.Namespace = h.text(`,"namespace":"`)
 	}
-	l.Object.Body = bytes.Clone(bytes.TrimSpace(body))
-	return true
+	o.Name = h.text(`,"name":"`)
+	o.RV = h.number(`,"rv":`)
+	o.Body = bytes.Clone(bytes.TrimSpace(body))
+	l.Object = &o
+	return !h.failed && len(h.rest) == 0
+}
+
+// cursor reads text of a known form. What is not of the form makes it fail.
+type cursor struct {
+	rest   []byte
+	failed bool
+}
+
+func (c *cursor) skip(form string) {
+	rest, ok := bytes.CutPrefix(c.rest, []byte(form))
+	c.rest, c.failed = rest, c.failed || !ok
+}
+
+// text reads a string that is written as it is meant, after a form that ends
+// with its quote.
+func (c *cursor) text(form string) string {
+	c.skip(form)
+	for i, b := range c.rest {
+		switch {
+		case b == '"':
+			text := string(c.rest[:i])
+			c.rest = c.rest[i+1:]
+			return text
+		case b < ' ' || b == '\\' || b >= utf8.RuneSelf:
+			c.failed = true
+			return ""
+		}
+	}
+	c.failed = true
+	return ""
+}
+
+// number reads a natural number after a form.
+func (c *cursor) number(form string) uint64 {
+	c.skip(form)
+	end := 0
+	for end < len(c.rest) && '0' <= c.rest[end] && c.rest[end] <= '9' {
+		end++
+	}
+	n, err := strconv.ParseUint(string(c.rest[:end]), 10, 63)
+	c.failed = c.failed || err != nil || end > 1 && c.rest[0] == '0'
+	c.rest = c.rest[end:]
+	return n
 }
 
 func (r *Reader) account(text []byte) {

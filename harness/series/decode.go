@@ -8,12 +8,26 @@ import (
 	"strings"
 )
 
-// decode reads the view of an object to the same result as json.Unmarshal, which
-// would be most of the time that judging takes. What a view has no field for,
-// most of an object, is skipped without a look, and plain strings are copied.
-// The text must be JSON, which recording.Reader has seen to.
-func decode(text []byte, into *View) error {
-	d := decoder{text: text}
+// decoder reads the views of objects to the same result as json.Unmarshal, which
+// would be most of the time that judging takes: what a view has no field for,
+// most of an object, is skipped without a look, and plain strings are copied,
+// those that were seen before not even that. The text must be JSON, which
+// recording.Reader has seen to.
+type decoder struct {
+	text []byte
+	at   int
+	name []byte
+	seen map[string]string
+}
+
+// mostSeen bounds the strings that are remembered, and longestSeen each.
+const (
+	mostSeen    = 1000
+	longestSeen = 100
+)
+
+func (d *decoder) decode(text []byte, into *View) error {
+	d.text, d.at = text, 0
 	if err := d.value(reflect.ValueOf(into).Elem()); err == nil {
 		return nil
 	}
@@ -44,105 +58,135 @@ func fieldsOf(t reflect.Type, known map[reflect.Type]map[string]int) map[reflect
 	return known
 }
 
-type decoder struct {
-	text []byte
-	at   int
-	name []byte
-}
-
 // value reads the next value: here what views consist of, by encoding/json what
 // is rare. After an error, encoding/json is to read the whole.
 func (d *decoder) value(v reflect.Value) error {
-	first, into := d.next(), v.Addr().Interface()
-	if labels, ok := into.(*map[string]string); ok && first == '{' && *labels == nil {
-		return d.labels(labels)
-	}
-	switch {
-	case first == '{' && v.Kind() == reflect.Struct:
+	first := d.next()
+	switch kind := v.Kind(); {
+	case first == '{' && kind == reflect.Struct:
 		return d.object(v)
-	case first == '[' && v.Kind() == reflect.Slice && viewFields[v.Type().Elem()] != nil && v.IsNil():
+	case first == '{' && kind == reflect.Map && v.IsNil():
+		return d.labels(v)
+	case first == '[' && kind == reflect.Slice && viewFields[v.Type().Elem()] != nil && v.IsNil():
 		return d.array(v)
 	}
 	text := d.skip()
-	if s, ok := into.(*string); ok && first == '"' && plain(text) {
-		*s = string(text[1 : len(text)-1])
-		return nil
+	switch {
+	case first == '"' && v.Kind() == reflect.String && plain(text):
+		v.SetString(d.str(text))
+	case v.Kind() == reflect.Int && digits(text):
+		n := 0
+		for _, c := range text {
+			n = 10*n + int(c-'0')
+		}
+		v.SetInt(int64(n))
+	default:
+		return json.Unmarshal(text, v.Addr().Interface())
 	}
-	return json.Unmarshal(text, into)
+	return nil
 }
 
-func (d *decoder) labels(into *map[string]string) error {
-	*into = map[string]string{}
-	return d.each(func() error {
-		key, err := d.key()
-		if err != nil {
-			return err
+// labels reads a map[string]string, which is the one kind of map in a View.
+func (d *decoder) labels(v reflect.Value) error {
+	labels := map[string]string{}
+	v.Set(reflect.ValueOf(labels))
+	for d.open(); d.more(); {
+		key := d.key()
+		value := d.skip()
+		if !plain(key) || !plain(value) || value[0] != '"' {
+			return errUnusual
 		}
-		var label string
-		err = d.value(reflect.ValueOf(&label).Elem())
-		(*into)[string(key)] = label
-		return err
-	})
+		labels[d.str(key)] = d.str(value)
+	}
+	return nil
 }
 
 func (d *decoder) object(v reflect.Value) error {
 	fields := viewFields[v.Type()]
-	return d.each(func() error {
-		key, err := d.key()
-		if err != nil {
-			return err
+	for d.open(); d.more(); {
+		key := d.key()
+		if !plain(key) {
+			return errUnusual
 		}
-		d.name = append(d.name[:0], key...)
+		d.name = append(d.name[:0], key[1:len(key)-1]...)
 		for i, c := range d.name { // encoding/json is not particular about case
 			if 'A' <= c && c <= 'Z' {
 				d.name[i] += 'a' - 'A'
 			}
 		}
-		if i, ok := fields[string(d.name)]; ok {
-			return d.value(v.Field(i))
+		if i, ok := fields[string(d.name)]; !ok {
+			d.skip()
+		} else if err := d.value(v.Field(i)); err != nil {
+			return err
 		}
-		d.skip()
-		return nil
-	})
+	}
+	return nil
 }
 
 func (d *decoder) array(v reflect.Value) error {
 	v.Set(reflect.MakeSlice(v.Type(), 0, 1))
-	return d.each(func() error {
+	for d.open(); d.more(); {
 		n := v.Len()
 		v.Grow(1)
 		v.SetLen(n + 1)
-		return d.value(v.Index(n))
-	})
-}
-
-// each calls item at each member of an object, or element of an array.
-func (d *decoder) each(item func() error) error {
-	end := d.text[d.at] + 2 // '{'+2 is '}' and '['+2 is ']'
-	d.at++
-	for c := d.next(); c != end; c = d.next() {
-		if c == ',' {
-			d.at++
-		} else if err := item(); err != nil {
+		if err := d.value(v.Index(n)); err != nil {
 			return err
 		}
 	}
-	d.at++
 	return nil
 }
 
-// errUnusual: a key that is for encoding/json to read.
-var errUnusual = errors.New("unusual key")
+// errUnusual: what is for encoding/json to read.
+var errUnusual = errors.New("unusual JSON")
 
-// key reads the key of a member, without its quotes, and the colon.
-func (d *decoder) key() ([]byte, error) {
+// open goes into an object or array.
+func (d *decoder) open() { d.at++ }
+
+// more goes to the next member or element, or leaves after the last.
+func (d *decoder) more() bool {
+	if d.next() == ',' {
+		d.at++
+	}
+	if c := d.next(); c != '}' && c != ']' {
+		return true
+	}
+	d.at++
+	return false
+}
+
+// key reads a key, with its quotes, and the colon.
+func (d *decoder) key() []byte {
 	key := d.skip()
 	d.next()
 	d.at++
-	if !plain(key) {
-		return nil, errUnusual
+	return key
+}
+
+// str is the text of a plain string.
+func (d *decoder) str(quoted []byte) string {
+	text := quoted[1 : len(quoted)-1]
+	if len(text) > longestSeen {
+		return string(text)
 	}
-	return key[1 : len(key)-1], nil
+	if s, ok := d.seen[string(text)]; ok {
+		return s
+	}
+	if d.seen == nil || len(d.seen) == mostSeen {
+		d.seen = map[string]string{}
+	}
+	s := string(text)
+	d.seen[s] = s
+	return s
+}
+
+// digits says whether a number is a natural one of no great size.
+func digits(text []byte) bool {
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return 0 < len(text) && len(text) < 10
 }
 
 // plain says whether a string is written as it is meant.

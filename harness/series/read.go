@@ -115,8 +115,9 @@ func checkDefinitions(defs []Definition) error {
 }
 
 type builder struct {
-	set  *Set
-	defs []Definition
+	set     *Set
+	defs    []Definition
+	decoder decoder
 	// byResource and byComponent spare the decoding of what nobody reads.
 	byResource  map[string][]int
 	byComponent map[string][]int
@@ -181,7 +182,7 @@ func (b *builder) object(t time.Duration, o *recording.Object) error {
 		return nil
 	}
 	var view View
-	if err := decode(o.Body, &view); err != nil {
+	if err := b.decoder.decode(o.Body, &view); err != nil {
 		return fmt.Errorf("%s %s@%d: %w", o.Resource, o.Name, o.RV, err)
 	}
 	for _, i := range readers {
@@ -199,7 +200,10 @@ func (b *builder) object(t time.Duration, o *recording.Object) error {
 			}
 			value = *from.Gone
 		}
-		b.append(i, Point{T: t, RV: o.RV, Value: value, Ref: fmt.Sprintf("%s/%s@%d", o.Resource, o.Name, o.RV)})
+		if p := (Point{T: t, RV: o.RV, Value: value}); b.changes(i, p) {
+			p.Ref = fmt.Sprintf("%s/%s@%d", o.Resource, o.Name, o.RV)
+			b.append(i, p)
+		}
 	}
 	return nil
 }
@@ -207,11 +211,15 @@ func (b *builder) object(t time.Duration, o *recording.Object) error {
 // append keeps a point only when it changes the series, so that memory is
 // bounded by changes, not by writes.
 func (b *builder) append(i int, p Point) {
-	s := b.series[i]
-	if n := len(s.Points); n > 0 && s.Kind == State && s.Points[n-1].Value == p.Value && s.Points[n-1].RV <= p.RV {
-		return
+	if b.changes(i, p) {
+		b.series[i].Points = append(b.series[i].Points, p)
 	}
-	s.Points = append(s.Points, p)
+}
+
+func (b *builder) changes(i int, p Point) bool {
+	s := b.series[i]
+	n := len(s.Points)
+	return n == 0 || s.Kind != State || s.Points[n-1].Value != p.Value || s.Points[n-1].RV > p.RV
 }
 
 // sorted puts points in store order and merges what is then equal.

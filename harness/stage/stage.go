@@ -73,6 +73,31 @@ func (s *Stage) Until(ctx context.Context, what, resource string, limit time.Dur
 	return err
 }
 
+// Still waits until no object of the resource has changed for d, at most for the
+// limit. A write of ours beside one of the controller's own can be lost on it:
+// Rollouts puts the answer to its status patch into its informer, over a newer
+// version that a watch delivered (rollout/controller.go:492, v1.8.2).
+func (s *Stage) Still(ctx context.Context, resource string, d, limit time.Duration) error {
+	begin := s.Clock.Now()
+	for s.Clock.Since(begin) < limit {
+		newest := uint64(0)
+		for _, o := range s.Recorder.Objects(resource, s.Namespace) {
+			newest = max(newest, o.RV)
+		}
+		quiet, cancel := context.WithTimeoutCause(ctx, d, ErrNotReached)
+		_, err := s.Recorder.Wait(quiet, resource, s.Namespace, func(o record.State) bool { return o.RV > newest })
+		over := errors.Is(context.Cause(quiet), ErrNotReached)
+		cancel()
+		if over {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s at rest: %w within %s", resource, ErrNotReached, limit)
+}
+
 // Pass lets d go by, where the delay itself is the condition of the drill.
 func (s *Stage) Pass(ctx context.Context, d time.Duration) error {
 	select {

@@ -3,6 +3,7 @@ package suite
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -102,7 +103,10 @@ func (r *Runs) run(t *task, repetition int) Result {
 		result.Err = &engine.AbortError{Cause: cause}
 		return result
 	}
-	result.Outcome, result.Err = r.suite.Run(t.ctx, t.cell, repetition)
+	limit := r.suite.limit(t.cell)
+	ctx, cancel := context.WithTimeoutCause(t.ctx, limit, fmt.Errorf("the run took longer than its limit of %s", limit))
+	defer cancel()
+	result.Outcome, result.Err = r.suite.Run(ctx, t.cell, repetition)
 	return result
 }
 

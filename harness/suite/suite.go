@@ -29,7 +29,7 @@ type Suite struct {
 	// itself runs one spec after the other in one process; the runs that its
 	// specs wait for are what is parallel.
 	Parallel int
-	// Limit is how long all runs of a cell may take; nil is a generous one.
+	// Limit is how long one run of a cell may take; nil is a generous one.
 	Limit func(c plan.Cell) time.Duration
 }
 
@@ -64,12 +64,8 @@ func (s *Suite) Register(ctx context.Context) *Runs {
 // decorations are the labels by which cells are chosen: scenario, provider and
 // each component with its version; versions can be filtered as versions too.
 func (s *Suite) decorations(c plan.Cell) []any {
-	limit := timeout
-	if s.Limit != nil {
-		limit = s.Limit
-	}
 	labels := ginkgo.Labels{c.Scenario, c.Provider}
-	out := []any{ginkgo.SpecTimeout(limit(c)), ginkgo.GracePeriod(time.Minute)}
+	out := []any{ginkgo.SpecTimeout(s.patience()), ginkgo.GracePeriod(time.Minute)}
 	for component, version := range c.Versions {
 		if dir, _ := plan.SplitVersion(version); dir == "" {
 			labels = append(labels, component+"-"+version)
@@ -79,9 +75,22 @@ func (s *Suite) decorations(c plan.Cell) []any {
 	return append(out, labels)
 }
 
-// timeout is generous: it ends a run that hangs, it judges nothing.
-func timeout(c plan.Cell) time.Duration {
-	return time.Duration(c.Repeat) * (3*c.Expected() + 5*time.Minute)
+// limit is how long one run of a cell may take, from its own begin: it ends a
+// run that hangs, it judges nothing.
+func (s *Suite) limit(c plan.Cell) time.Duration {
+	if s.Limit != nil {
+		return s.Limit(c)
+	}
+	return 3*c.Expected() + 5*time.Minute
+}
+
+// patience is how long a spec may wait: its runs may come after all others.
+func (s *Suite) patience() time.Duration {
+	total := time.Minute
+	for _, c := range s.Plan.Cells {
+		total += time.Duration(c.Repeat) * (s.limit(c) + time.Minute)
+	}
+	return total
 }
 
 func spec(ctx ginkgo.SpecContext, runs *Runs, cell plan.Cell) {

@@ -105,6 +105,11 @@ func (tp *tape) status(r rollouts.Row) {
 	}})
 }
 
+// alive is what a controller that works shows of itself.
+func alive(at time.Duration) recording.Fact {
+	return recording.Fact{Sample: &recording.Sample{Series: "process_cpu_seconds_total", Value: at.Seconds()}}
+}
+
 // play records a trace and reads it into the series of the parameters.
 func play(t testing.TB, p rollback.Params, trace rollouts.Trace) *series.Set {
 	t.Helper()
@@ -128,8 +133,11 @@ func play(t testing.TB, p rollback.Params, trace rollouts.Trace) *series.Set {
 		before = r
 	}
 	tp.step(rollback.StepRollback, "end")
+	tp.fact(alive(tp.at))
 	tp.step(rollback.StepQuiet, "begin")
-	tp.at += p.Quiet.Std()
+	for end := tp.at + p.Quiet.Std(); tp.at < end; tp.at += time.Second {
+		tp.fact(alive(tp.at))
+	}
 	tp.step(rollback.StepQuiet, "end")
 	if err := w.Close(int64(tp.at)); err != nil {
 		t.Fatal(err)

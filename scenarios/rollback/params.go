@@ -56,8 +56,11 @@ func (p Params) Check(version string) error {
 	if err := p.Steps.check(); err != nil {
 		return err
 	}
-	if p.Ramp < scenario.Duration(50*time.Millisecond) {
-		return scenario.Refuse("ramp", "%s is faster than a controller reconciles, expected at least 50ms", p.Ramp)
+	if p.Ramp < scenario.Duration(200*time.Millisecond) || p.Ramp > scenario.Duration(time.Hour) {
+		return scenario.Refuse("ramp", "expected 200ms, which a controller on a busy machine still follows, to 1h, got %s", p.Ramp)
+	}
+	if p.Quiet > scenario.Duration(24*time.Hour) {
+		return scenario.Refuse("quiet", "expected at most 24h, got %s", p.Quiet)
 	}
 	if p.Quiet < scenario.Duration(time.Second) {
 		return scenario.Refuse("quiet", "%s is too short to show that nothing follows, expected at least 1s", p.Quiet)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
@@ -166,10 +167,14 @@ func (k key) ending() []judge.Claim {
 		Basis: []string{"no rule of the model has anything left to do"},
 		Check: judge.Quiet{
 			Of:  []string{Weight, Size(Old), Size(New), Available(Old), Phase, Completed},
-			For: k.Quiet.Std(), Window: series.Window{From: StepQuiet, To: StepQuiet},
+			For: k.Quiet.Std(), Alive: Alive, MaxSilence: maxSilence, Window: series.Window{From: StepQuiet, To: StepQuiet},
 		},
 	})
 }
+
+// maxSilence: an idle controller's CPU seconds, sampled each second and kept
+// when they changed, were silent for 2 to 4 s in the recordings of results/baselines.
+const maxSilence = 6 * time.Second
 
 func (k key) final(id, sentence, of string, want series.Value, rule rollouts.Rule) judge.Claim {
 	return judge.Claim{ID: id, Sentence: sentence, Basis: k.basis(rule), Check: judge.Final{Of: of, Want: want, Window: Drilled}}

@@ -42,6 +42,9 @@ type Script struct {
 	Params   Params
 	Stage    *stage.Stage
 	Commands argorollouts.Commands
+
+	// aborted is set once the controller has settled on an abort.
+	aborted bool
 }
 
 // NewScript makes the script of a run.
@@ -88,6 +91,9 @@ func (s *Script) deploy(ctx context.Context) error {
 }
 
 func (s *Script) upgrade(ctx context.Context) error {
+	if err := s.atRest(ctx); err != nil {
+		return err
+	}
 	before, err := current(ctx, s.Stage)
 	if err != nil {
 		return err
@@ -119,6 +125,11 @@ func (s *Script) oldGone(ctx context.Context) error {
 
 // Rollback applies v1 again and returns when the controller has taken notice.
 func (s *Script) Rollback(ctx context.Context) error {
+	if s.Params.OldReplicaSet == OldGone {
+		if err := s.atRest(ctx); err != nil {
+			return err
+		}
+	}
 	return s.Stage.Step(ctx, StepRollback, func(ctx context.Context) error {
 		before, err := current(ctx, s.Stage)
 		if err != nil {
@@ -129,6 +140,14 @@ func (s *Script) Rollback(ctx context.Context) error {
 		}
 		return s.Stage.Until(ctx, "v1 wanted", rolloutResource, controlLimit, wants(before.Status.CurrentPodHash))
 	})
+}
+
+// atRest waits until the controller has written nothing for half a second.
+func (s *Script) atRest(ctx context.Context) error {
+	if err := s.Stage.Still(ctx, rolloutResource, 500*time.Millisecond, setUpLimit); err != nil {
+		return fmt.Errorf("the set-up failed: %v", err)
+	}
+	return nil
 }
 
 // Ramp lets the pods of v1 become ready one by one until v1 is promoted. Pauses
@@ -145,7 +164,8 @@ func (s *Script) promoted(ctx context.Context) error {
 	for {
 		var done bool
 		err := s.Stage.Until(ctx, "v1 promoted", rolloutResource, limit, func(v *series.View) bool {
-			done = v.Status.StableRS == v.Status.CurrentPodHash
+			s.aborted = v.Status.Abort && v.Status.Phase == string(v1alpha1.RolloutPhaseDegraded)
+			done = s.aborted || v.Status.StableRS == v.Status.CurrentPodHash
 			return done || s.waitsForever(v)
 		})
 		if err != nil || done {
@@ -174,22 +194,40 @@ func (s *Script) waitsForever(v *series.View) bool {
 	return pause != nil && pause.Duration == nil
 }
 
-// Finish waits until v2 is gone and the weight is back, then holds still.
+// Finish waits until the version that lost is gone, the weight is back and the
+// controller is at rest, then holds still.
 func (s *Script) Finish(ctx context.Context) error {
-	err := s.Stage.Step(ctx, StepSettle, func(ctx context.Context) error {
-		limit := slack + time.Duration(s.Params.ScaleDownDelay)*time.Second
-		err := s.Stage.Until(ctx, "v2 at 0 pods", replicaSetResource, limit, func(v *series.View) bool {
-			return isVersion(v, New) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
-		})
-		if err != nil {
-			return err
-		}
-		return s.Stage.Until(ctx, "rollout healthy", rolloutResource, controlLimit, healthy(""))
+	if err := s.Stage.Step(ctx, StepSettle, s.settle); err != nil {
+		return err
+	}
+	return s.Stage.Step(ctx, StepQuiet, func(ctx context.Context) error { return s.Stage.Pass(ctx, s.Params.Quiet.Std()) })
+}
+
+func (s *Script) settle(ctx context.Context) error {
+	limit := slack + time.Duration(s.Params.ScaleDownDelay)*time.Second
+	loser := New
+	if s.aborted {
+		loser = Old
+	}
+	err := s.Stage.Until(ctx, loser+" at 0 pods", replicaSetResource, limit, func(v *series.View) bool {
+		return isVersion(v, loser) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
 	})
 	if err != nil {
 		return err
 	}
-	return s.Stage.Step(ctx, StepQuiet, func(ctx context.Context) error { return s.Stage.Pass(ctx, s.Params.Quiet.Std()) })
+	err = s.Stage.Until(ctx, "weight 0", virtualServiceResource, controlLimit, func(v *series.View) bool {
+		weight, ok := s.Params.canaryWeight(v)
+		return ok && weight.Num == 0
+	})
+	if err != nil {
+		return err
+	}
+	if !s.aborted {
+		if err := s.Stage.Until(ctx, "rollout healthy", rolloutResource, controlLimit, healthy("")); err != nil {
+			return err
+		}
+	}
+	return s.Stage.Still(ctx, rolloutResource, 500*time.Millisecond, controlLimit)
 }
 
 // PromoteFull sends promote --full for the Rollout as it is now.

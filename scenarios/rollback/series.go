@@ -27,6 +27,7 @@ const (
 	Completed = "completed"       // log: reason of a completed update
 	Aborted   = "aborted"         // log: RolloutAborted events
 	Events    = "events"          // log: messages of the controller's events
+	Alive     = "alive"           // CPU seconds of the controller: it answers and works
 	Logged    = "logged"          // log: any line, the witness of the two above
 	Overload  = "overload"        // load on each available canary pod, in units of its fair share
 )
@@ -54,6 +55,7 @@ func (p Params) Definitions() []series.Definition {
 		logged(Completed, "reason of a completed update", `"msg":"Rollout completed update to revision \d+ \([^)]*\): ([^"]+)"`),
 		logged(Aborted, "RolloutAborted events", `"event_reason":"RolloutAborted"`),
 		logged(Events, "messages of the controller's events", `"event_reason":"[^"]*","level":"[^"]*","msg":"([^"]*)"`),
+		{Name: Alive, Unit: "s", Doc: "CPU seconds of the controller", Sample: &series.FromSample{Series: "process_cpu_seconds_total"}},
 		logged(Logged, "lines of the controller's log", `^.`),
 	}
 	for _, version := range []string{Old, New} {

@@ -92,12 +92,18 @@ func distinct(rows []Row, value func(Row) int) []int {
 // availableBelow of its pods were available, with its available pods and its size at the
 // moment that weight was first written. All are 0 when there was no such moment.
 func (t Trace) MaxWeightWhile(version string, availableBelow int) (weight, availableAtFirst, sizeAtFirst int) {
+	before := t.Start.Weight
 	for _, r := range t.Rows {
+		written := r.Weight != before
+		before = r.Weight
 		if r.Current != version || r.Available[version] >= availableBelow || r.Weight <= weight {
 			continue
 		}
 		weight = r.Weight
-		availableAtFirst, sizeAtFirst = r.Available[version], r.SizeAtWeight[version]
+		availableAtFirst, sizeAtFirst = r.Available[version], r.Size[version]
+		if written {
+			sizeAtFirst = r.SizeAtWeight[version]
+		}
 	}
 	return weight, availableAtFirst, sizeAtFirst
 }
