@@ -86,7 +86,7 @@ func recordCanned(b *testing.B, transport *cannedTransport, file io.Writer) time
 // BenchmarkDecode compares the recorder's way from a watch line to a trimmed
 // body with the usual one through maps, in turns.
 func BenchmarkDecode(b *testing.B) {
-	const rounds, lines = 5, 2000
+	const rounds, lines = 9, 2000
 	line := []byte(eventLine("MODIFIED", replicaSetBody(1, 1234)))
 	w := &watch{res: Resource{Trim: TrimObject}, live: newLive()}
 	repeat := func(decode func() error) float64 {
