@@ -2,6 +2,7 @@ package rollback
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,6 +34,8 @@ const (
 	controlLimit = 15 * time.Second
 	// slack covers the controller's retry limiter, 1 ms to 10 s (utils/queue/queue.go, v1.8.2).
 	slack = 45 * time.Second
+	// reactionLimit is how long the controller may take to react to the first pod.
+	reactionLimit = 5 * time.Second
 	// revisionGrain: creation timestamps have whole seconds and the window compares them.
 	revisionGrain = 2 * time.Second
 )
@@ -154,9 +157,31 @@ func (s *Script) atRest(ctx context.Context) error {
 // without an end are promoted, as an operator would.
 func (s *Script) Ramp(ctx context.Context) error {
 	return s.Stage.Step(ctx, StepRamp, func(ctx context.Context) error {
+		if err := s.firstPod(ctx); err != nil {
+			return err
+		}
 		s.Stage.Readiness.Ramp(Old, s.Params.Ramp.Std())
 		return s.promoted(ctx)
 	})
+}
+
+// firstPod readies one pod and gives the controller time to react to it before
+// the ramp goes on: on a busy machine it may take longer than a short ramp, and
+// what it does at the first pod is the question. Where it does nothing (the
+// weight is withheld, or stays 0) the ramp goes on after reactionLimit.
+func (s *Script) firstPod(ctx context.Context) error {
+	if err := s.Stage.Pass(ctx, s.Params.Ramp.Std()); err != nil {
+		return err
+	}
+	s.Stage.Readiness.Hold(Old, 1)
+	err := s.Stage.Until(ctx, "a first weight", virtualServiceResource, reactionLimit, func(v *series.View) bool {
+		weight, ok := s.Params.canaryWeight(v)
+		return ok && weight.Num > 0
+	})
+	if errors.Is(err, stage.ErrNotReached) {
+		return nil
+	}
+	return err
 }
 
 func (s *Script) promoted(ctx context.Context) error {
