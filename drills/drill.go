@@ -28,6 +28,9 @@ const (
 // Providers that a drill can name.
 var Providers = []string{"embedded"}
 
+// MaxParallel bounds the runs that are under way at a time.
+const MaxParallel = 64
+
 // Drill says which scenarios are run, with which parameters, on which cluster,
 // with which component versions, how often, and what fails the gate.
 type Drill struct {
@@ -47,8 +50,10 @@ type Metadata struct {
 
 // Spec is what a drill does.
 type Spec struct {
-	Cluster   Cluster    `json:"cluster,omitempty"`
-	Repeat    int        `json:"repeat,omitempty"`
+	Cluster Cluster `json:"cluster,omitempty"`
+	Repeat  int     `json:"repeat,omitempty"`
+	// Parallel is how many runs are under way at a time.
+	Parallel  int        `json:"parallel,omitempty"`
 	Scenarios []Scenario `json:"scenarios"`
 	Gate      judge.Gate `json:"gate,omitempty"`
 }
@@ -57,7 +62,10 @@ type Spec struct {
 type Cluster struct {
 	Provider   string `json:"provider,omitempty"`
 	Kubernetes string `json:"kubernetes,omitempty"`
-	Nodes      int    `json:"nodes,omitempty"`
+	// ControllerManager is the version of the kube-controller-manager alone,
+	// as in the middle of an upgrade. Empty: that of Kubernetes.
+	ControllerManager string `json:"controllerManager,omitempty"`
+	Nodes             int    `json:"nodes,omitempty"`
 }
 
 // Scenario is one scenario of a drill with its own matrix.
@@ -91,7 +99,7 @@ func Load(source string, text []byte) (*Drill, error) {
 func ForScenario(name string) *Drill {
 	d := &Drill{APIVersion: APIVersion, Kind: Kind, Metadata: Metadata{Name: name}}
 	d.Spec.Scenarios = []Scenario{{Name: name}}
-	d.Spec.Repeat = 1
+	d.Spec.Repeat, d.Spec.Parallel = 1, 1
 	d.defaults()
 	return d
 }
@@ -136,6 +144,11 @@ func (d *Drill) validate() error {
 	} else if d.Spec.Repeat < 1 || d.Spec.Repeat > 1000 {
 		return node.Errorf("%d is no number of repetitions, expected 1 to 1000", d.Spec.Repeat)
 	}
+	if node := d.Node("spec", "parallel"); node.IsZero() {
+		d.Spec.Parallel = 1
+	} else if d.Spec.Parallel < 1 || d.Spec.Parallel > MaxParallel {
+		return node.Errorf("%d is no number of runs at a time, expected 1 to %d", d.Spec.Parallel, MaxParallel)
+	}
 	d.defaults()
 	for _, check := range []func() error{d.validateCluster, d.validateGate, d.validateScenarios} {
 		if err := check(); err != nil {
@@ -150,9 +163,12 @@ func (d *Drill) validateCluster() error {
 	if !slices.Contains(Providers, c.Provider) {
 		return d.Node("spec", "cluster", "provider").Errorf("unknown provider %q%s; there is %s", c.Provider, nearest.Hint(c.Provider, Providers), strings.Join(Providers, ", "))
 	}
-	if c.Kubernetes != "" {
-		if err := CheckVersion(c.Kubernetes); err != nil {
-			return d.Node("spec", "cluster", "kubernetes").Errorf("%v", err)
+	for _, v := range []struct{ field, version string }{{"kubernetes", c.Kubernetes}, {"controllerManager", c.ControllerManager}} {
+		if v.version == "" {
+			continue
+		}
+		if err := CheckVersion(v.version); err != nil {
+			return d.Node("spec", "cluster", v.field).Errorf("%v", err)
 		}
 	}
 	if node := d.Node("spec", "cluster", "nodes"); !node.IsZero() && (c.Nodes < 1 || c.Nodes > 1000) {
@@ -198,7 +214,7 @@ func checkKeys(node strict.Node, sc Scenario, s scenario.Scenario) error {
 			return node.Find("params", key).Errorf("scenario %s has no parameter %q%s; expected one of %s", sc.Name, key, nearest.Hint(key, params), strings.Join(params, ", "))
 		}
 	}
-	axes := append(append([]string{}, s.Components()...), params...)
+	axes := append(scenario.Versioned(s), params...)
 	for _, key := range slices.Sorted(maps.Keys(sc.Matrix)) {
 		if !slices.Contains(axes, key) {
 			return node.Find("matrix", key).Errorf("neither a component nor a parameter of scenario %s%s; expected one of %s", sc.Name, nearest.Hint(key, axes), strings.Join(axes, ", "))

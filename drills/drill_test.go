@@ -81,13 +81,15 @@ func TestInvalidDrillsAreRefused(t *testing.T) {
 // tooFine are mistakes that a JSON schema cannot express, or that are none in
 // JSON: these files satisfy the schema and are refused all the same.
 var tooFine = map[string]bool{
-	"invalid-at-weight-never-reached.yaml":   true,
-	"invalid-matrix-too-large.yaml":          true,
-	"invalid-min-pods-above-replicas.yaml":   true,
-	"invalid-old-running-without-delay.yaml": true,
-	"invalid-pause-0s.yaml":                  true,
-	"invalid-pause-1500ms.yaml":              true,
-	"invalid-ramp-too-fast.yaml":             true,
+	"invalid-at-weight-never-reached.yaml":      true,
+	"invalid-controller-manager-newer.yaml":     true,
+	"invalid-controller-manager-two-older.yaml": true,
+	"invalid-matrix-too-large.yaml":             true,
+	"invalid-min-pods-above-replicas.yaml":      true,
+	"invalid-old-running-without-delay.yaml":    true,
+	"invalid-pause-0s.yaml":                     true,
+	"invalid-pause-1500ms.yaml":                 true,
+	"invalid-ramp-too-fast.yaml":                true,
 }
 
 func TestSchemaAgreesWithStrictLoading(t *testing.T) {

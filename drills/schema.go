@@ -36,7 +36,9 @@ func Schema() (*jsonschema.Schema, error) {
 	schema.Properties["metadata"].Properties["name"].Pattern = nameForm.String()
 	spec := schema.Properties["spec"]
 	spec.Properties["cluster"].Properties["provider"].Enum = anys(Providers)
-	spec.Properties["cluster"].Properties["kubernetes"].Pattern = versionPattern
+	for _, field := range []string{"kubernetes", "controllerManager"} {
+		spec.Properties["cluster"].Properties[field].Pattern = versionPattern
+	}
 	bound(spec.Properties["cluster"].Properties["nodes"], "1", "1000")
 	bound(spec.Properties["repeat"], "1", "1000")
 	gate := spec.Properties["gate"].Properties
@@ -134,7 +136,7 @@ func scenarioSchema(s scenario.Scenario, options *jsonschema.ForOptions) (*jsons
 	}
 	noNull(params)
 	matrix := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: never()}
-	for _, component := range s.Components() {
+	for _, component := range scenario.Versioned(s) {
 		matrix.Properties[component] = listOf(&jsonschema.Schema{Type: "string", Pattern: versionPattern})
 	}
 	for name, schema := range params.Properties {

@@ -43,6 +43,11 @@ func TestDrill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
 	s.Register(ctx)
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	config, reporter := ginkgo.GinkgoConfiguration()

@@ -9,11 +9,12 @@ import (
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/scenarios/rollbackabort"
 	"reckon.dev/reckon/scenarios/rollbackwindow"
+	"reckon.dev/reckon/scenarios/rollingupdate"
 )
 
 // All returns every scenario, in the order in which they are listed.
 func All() []scenario.Scenario {
-	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}}
+	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}}
 }
 
 // Names lists their names.

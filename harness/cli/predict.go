@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -46,7 +47,7 @@ type answerKey struct {
 	Notes  []string      `json:"notes,omitempty"`
 	Claims []answer      `json:"claims"`
 	Guards []guardAnswer `json:"guards"`
-	Trace  judge.Table   `json:"trace"`
+	Tables []judge.Table `json:"tables"`
 }
 
 type answer struct {
@@ -90,7 +91,7 @@ func (a *app) predict(p *plan.Plan, output string) error {
 }
 
 func keyOf(cell string, p judge.Prediction) answerKey {
-	k := answerKey{Cell: cell, Model: p.Model, Notes: p.Notes, Trace: p.Table}
+	k := answerKey{Cell: cell, Model: p.Model, Notes: p.Notes, Tables: p.Tables}
 	for _, c := range p.Claims {
 		k.Claims = append(k.Claims, answer{c.ID, c.Sentence, c.Check.Predicted(), c.Basis})
 	}
@@ -101,7 +102,7 @@ func keyOf(cell string, p judge.Prediction) answerKey {
 }
 
 func printKey(w io.Writer, k answerKey, c plan.Cell) error {
-	fmt.Fprintf(w, "%s, Argo Rollouts %s, model %s\n", k.Cell, c.Versions[scenario.ArgoRollouts], k.Model)
+	fmt.Fprintf(w, "%s, %s, model %s\n", k.Cell, versionsOf(c), k.Model)
 	fmt.Fprintf(w, "parameters %s\n", c.Params)
 	for _, n := range k.Notes {
 		fmt.Fprintln(w, "note:", n)
@@ -114,7 +115,9 @@ func printKey(w io.Writer, k answerKey, c plan.Cell) error {
 			fmt.Fprintf(tw, "\t\t%s\n", b)
 		}
 	}
-	fmt.Fprintln(tw, "\nGUARD\tLIMIT\tPREDICTED WORST")
+	if len(k.Guards) > 0 {
+		fmt.Fprintln(tw, "\nGUARD\tLIMIT\tPREDICTED WORST")
+	}
 	for _, g := range k.Guards {
 		expected := "-"
 		if g.Expected != nil {
@@ -125,11 +128,24 @@ func printKey(w io.Writer, k answerKey, c plan.Cell) error {
 		}
 		fmt.Fprintf(tw, "%s\t%.4g\t%s\n", g.ID, g.Limit, expected)
 	}
-	fmt.Fprintf(tw, "\n%s\n%s\n", k.Trace.Title, strings.ToUpper(strings.Join(k.Trace.Head, "\t")))
-	for _, row := range k.Trace.Rows {
-		fmt.Fprintln(tw, strings.Join(row, "\t"))
+	for _, t := range k.Tables {
+		fmt.Fprintf(tw, "\n%s\n%s\n", t.Title, strings.ToUpper(strings.Join(t.Head, "\t")))
+		for _, row := range t.Rows {
+			fmt.Fprintln(tw, strings.Join(row, "\t"))
+		}
 	}
 	return tw.Flush()
+}
+
+// versionsOf names what a cell is about: Kubernetes, or what is under test on it.
+func versionsOf(c plan.Cell) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(c.Versions)) {
+		if name != scenario.Kubernetes || c.Versions[scenario.ArgoRollouts] == "" {
+			out = append(out, name+" "+c.Versions[name])
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func first(s []string) string {

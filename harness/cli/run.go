@@ -28,7 +28,6 @@ type runFlags struct {
 	junit        string
 	planHash     string
 	output       string
-	parallel     int
 	keep, ginkgo bool
 }
 
@@ -41,7 +40,12 @@ func newRun(a *app) *cobra.Command {
 defaults. Each run leaves a directory below RESULTS/runs with its recording,
 verdict and report.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("parallel") && f.Parallel < 1 {
+				return usage(fmt.Errorf("--parallel: %d is no number of runs at a time, expected 1 to %d", f.Parallel, drills.MaxParallel))
+			}
+			return a.run(cmd.Context(), args[0], f)
+		},
 	}
 	overrideFlags(cmd, &f.Overrides)
 	cmd.Flags().StringVar(&f.results, "results", "results", "directory for results")
@@ -50,7 +54,7 @@ verdict and report.`,
 	cmd.Flags().StringVar(&f.junit, "junit", "", "write Ginkgo's JUnit report of all cells to this file")
 	cmd.Flags().StringVar(&f.planHash, "plan", "", "run only if the plan has this hash")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or markdown")
-	cmd.Flags().IntVar(&f.parallel, "parallel", 1, "runs at a time, each with a cluster of its own")
+	cmd.Flags().IntVar(&f.Parallel, "parallel", 0, "runs at a time (default: as the drill says, else 1)")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave each cluster up after its run until Ctrl-C")
 	cmd.Flags().BoolVar(&f.ginkgo, "ginkgo", false, "show Ginkgo's own output on standard error")
 	return cmd
@@ -60,9 +64,13 @@ verdict and report.`,
 func overrideFlags(cmd *cobra.Command, o *plan.Overrides) {
 	cmd.Flags().StringArrayVar(&o.Set, "set", nil, "set a parameter, PARAMETER=YAML")
 	cmd.Flags().StringArrayVar(&o.Versions, "version", nil, "use a component version or directory, COMPONENT=VERSION")
+	cmd.Flags().StringVar(&o.Kubernetes, "kubernetes", "", "short for --version kubernetes=VERSION")
 	cmd.Flags().StringVar(&o.Provider, "provider", "", "cluster provider (embedded)")
 	cmd.Flags().IntVar(&o.Repeat, "repeat", 0, "repetitions of each cell (default: as the drill says)")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("kubernetes") && o.Kubernetes == "" {
+			return usage(errors.New("--kubernetes: the version is missing"))
+		}
 		if cmd.Flags().Changed("repeat") && o.Repeat < 1 {
 			return usage(fmt.Errorf("--repeat: %d is no number of repetitions, expected at least 1", o.Repeat))
 		}
@@ -71,9 +79,6 @@ func overrideFlags(cmd *cobra.Command, o *plan.Overrides) {
 }
 
 func (f *runFlags) check() error {
-	if f.parallel < 1 || f.parallel > 64 {
-		return fmt.Errorf("--parallel: %d is no number of runs, expected 1 to 64", f.parallel)
-	}
 	if err := suite.CheckFilters(f.label, f.versions); err != nil {
 		return err
 	}
@@ -110,13 +115,14 @@ func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
 		options.Output = a.Err
 	}
 	s := &suite.Suite{
-		Plan: p, Parallel: f.parallel,
+		Plan:    p,
 		Prepare: func(ctx context.Context, cells []plan.Cell) error { return buildAll(ctx, e, cells, parts) },
 		Run: func(ctx context.Context, c plan.Cell, repetition int) (*engine.Outcome, error) {
 			return e.Run(ctx, c, parts[c.Name], repetition)
 		},
 	}
 	results, err := execute(ctx, s, options)
+	closed := e.Close(context.WithoutCancel(ctx))
 	switch {
 	case errors.Is(err, suite.ErrNothing):
 		return usage(fmt.Errorf("%w: the filters %q and %q left none of %d", err, f.label, f.versions, len(p.Cells)))
@@ -124,6 +130,10 @@ func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
 		return buildError(ctx, err)
 	}
 	var codes []int
+	if closed != nil {
+		fmt.Fprintf(a.Err, "reckon: %v\n", closed)
+		codes = append(codes, ExitCleanup)
+	}
 	if ctx.Err() != nil && !f.keep { // also when every run had come to its end by then
 		codes = append(codes, ExitAborted)
 	}
@@ -154,7 +164,7 @@ func Suite(p *plan.Plan, results string, streams IO) (*suite.Suite, error) {
 		}
 		return e.Run(ctx, c, parts, repetition)
 	}
-	return &suite.Suite{Plan: p, Run: run}, nil
+	return &suite.Suite{Plan: p, Run: run, Close: e.Close}, nil
 }
 
 // buildAll builds what every cell needs before anything starts, so that a

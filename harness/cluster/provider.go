@@ -37,6 +37,10 @@ const (
 // readiness is scripted. A pod template names it in spec.readinessGates.
 const ReadinessGate = "reckon.dev/ready"
 
+// LingerAnnotation is, on providers with simulated pods, how long a pod
+// terminates after its deletion ("5s"); without it it is gone at once.
+const LingerAnnotation = "reckon.dev/linger"
+
 // Options are what a caller may ask for. A provider ignores what cannot mean
 // anything to it, and refuses what it cannot do.
 type Options struct {
@@ -102,12 +106,19 @@ type Cluster interface {
 	Down(ctx context.Context) error
 }
 
-// APIServerRestarter is a cluster that can take its API server away and bring
-// it back at the same address.
-type APIServerRestarter interface {
-	StopAPIServer(ctx context.Context) error
-	StartAPIServer(ctx context.Context) error
-	RestartAPIServer(ctx context.Context) error
+// Parts of the control plane that a ComponentRestarter can restart.
+const (
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+)
+
+// ComponentRestarter is a cluster that can take a part of its control plane away
+// at once, as a crash does, and bring it back at the same address. While a part
+// is away on purpose the cluster has not failed.
+type ComponentRestarter interface {
+	StopComponent(ctx context.Context, component string) error
+	StartComponent(ctx context.Context, component string) error
+	RestartComponent(ctx context.Context, component string) error
 }
 
 // Host is a cluster on whose behalf programs run on this machine: controllers

@@ -6,11 +6,13 @@ package engine
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -40,6 +42,17 @@ type Engine struct {
 	// Reckon is our own version, recorded in headers.
 	Reckon   string
 	Progress func(Progress)
+
+	clusters clusters
+}
+
+// Close takes down the clusters that runs shared. It must be called once, when
+// no run is under way any more. The error is a *CleanupError.
+func (e *Engine) Close(ctx context.Context) error {
+	if err := e.clusters.close(ctx); err != nil {
+		return &CleanupError{err}
+	}
+	return nil
 }
 
 // Progress is one line of what is being done.
@@ -133,7 +146,9 @@ type run struct {
 	repetition int
 
 	cluster cluster.Cluster
-	base    time.Time
+	// namespace that the drill's objects live in.
+	namespace string
+	base      time.Time
 	// fault is what made the run invalid, if anything did.
 	fault error
 	// aborted is why the run was ended from outside, nil if it was not.
@@ -144,20 +159,21 @@ func (r *run) say(format string, args ...any) {
 	r.engine.Progress(Progress{Cell: r.cell.Name, Repetition: r.repetition, Text: fmt.Sprintf(format, args...)})
 }
 
-// play brings the cluster up, records and scripts on it and takes it down.
+// play gets a cluster, records and scripts on it and leaves it as the cell says.
 func (r *run) play(ctx context.Context) (err error) {
 	r.base = r.engine.Clock.Now()
-	r.say("starting a cluster with Kubernetes %s", r.cell.Versions[scenario.Kubernetes])
 	provider, err := r.engine.Provider(r.cell, r.parts)
 	if err != nil {
 		return err
 	}
-	r.cluster, err = provider.Up(ctx, cluster.Options{Nodes: r.cell.Nodes, Labels: map[string]string{"run": string(r.dir)}})
-	if err != nil {
+	if r.cluster, err = r.up(ctx, provider); err != nil {
+		if cleanupOf(err) != nil {
+			return err
+		}
 		r.aborted = context.Cause(ctx)
 		return r.invalidBeforeRecording(fmt.Errorf("starting the cluster: %w", err))
 	}
-	defer func() { err = errors.Join(err, r.tearDown()) }()
+	defer func() { err = errors.Join(err, r.leave()) }()
 	err = r.record(ctx)
 	if r.engine.Keep && r.aborted == nil {
 		r.say("the cluster stays up until Ctrl-C: export KUBECONFIG=%s", r.cluster.Kubeconfig())
@@ -166,7 +182,43 @@ func (r *run) play(ctx context.Context) (err error) {
 	return err
 }
 
-func (r *run) tearDown() error {
+// up brings a cluster up, or returns the one that the cell shares with others.
+func (r *run) up(ctx context.Context, provider cluster.Provider) (cluster.Cluster, error) {
+	up := func(ctx context.Context) (cluster.Cluster, error) {
+		r.say("starting a cluster with Kubernetes %s", r.cell.Versions[scenario.Kubernetes])
+		return provider.Up(ctx, cluster.Options{Nodes: r.cell.Nodes, Labels: map[string]string{"run": string(r.dir)}})
+	}
+	if r.namespace = ownNamespace; !r.shares() {
+		return up(ctx)
+	}
+	r.namespace = r.sharedNamespace()
+	return r.engine.clusters.get(ctx, sharedKey(r.cell), up)
+}
+
+// shares says whether the run uses a cluster beside others. One that is
+// disturbed on purpose does not.
+func (r *run) shares() bool { return r.cell.SharesCluster && len(r.engine.Disturb) == 0 }
+
+// ownNamespace is the drill's namespace where a cluster serves one run.
+const ownNamespace = "drill"
+
+// sharedNamespace tells the runs on one cluster apart: the run directory is
+// unique, and its hash keeps the name short enough for a label.
+func (r *run) sharedNamespace() string {
+	sum := sha256.Sum256([]byte(filepath.Base(string(r.dir))))
+	name := strings.ToLower(strings.NewReplacer(".", "-", "_", "-").Replace(r.cell.Slug()))
+	return fmt.Sprintf("%s-%x", strings.Trim(name[:min(len(name), 48)], "-"), sum[:4])
+}
+
+// leave takes a cluster of the run's own down. A shared one stays for the
+// others; a run that failed on it takes its logs along.
+func (r *run) leave() error {
+	if r.shares() {
+		if r.fault != nil {
+			return r.saveLogs()
+		}
+		return nil
+	}
 	logs := r.saveLogs()
 	r.say("removing the cluster")
 	if err := r.cluster.Down(context.Background()); err != nil {

@@ -63,7 +63,9 @@ func (p Parts) components(cell plan.Cell) []recording.Component {
 		}
 		c := recording.Component{Name: a.Component, Version: a.Version, Base: a.Origin.Base, Source: a.Origin.Kind, Digests: map[string]string{}}
 		for _, b := range a.Binaries {
-			c.Digests[b.Name] = "sha256:" + b.SHA256
+			if p.ran(a.Component, b.Name) {
+				c.Digests[b.Name] = "sha256:" + b.SHA256
+			}
 		}
 		for _, edit := range a.Origin.Edits {
 			c.Edits = append(c.Edits, fmt.Sprintf("%s: %s → %s (%s)", edit.File, edit.Old, edit.New, edit.Why))
@@ -71,6 +73,13 @@ func (p Parts) components(cell plan.Cell) []recording.Component {
 		out = append(out, c)
 	}
 	return out
+}
+
+// ran says whether a program of a component takes part: Kubernetes' own
+// controller manager does not where there is one of another version.
+func (p Parts) ran(component, program string) bool {
+	_, own := p[scenario.ControllerManager]
+	return !own || component != scenario.Kubernetes || program != scenario.ControllerManager
 }
 
 // versions are what scripts and models see: releases, and for a directory the

@@ -9,13 +9,17 @@ import (
 // directory of its own below root.
 func Embedded(root string, parts Parts) (*embedded.Provider, error) {
 	cfg := embedded.Config{Root: root, Versions: map[string]string{}, Digests: map[string]string{}}
+	manager := scenario.Kubernetes
+	if _, own := parts[scenario.ControllerManager]; own {
+		manager = scenario.ControllerManager
+	}
 	for _, p := range []struct {
 		component, program string
 		path               *string
 	}{
 		{"etcd", "etcd", &cfg.Binaries.Etcd},
 		{scenario.Kubernetes, "kube-apiserver", &cfg.Binaries.APIServer},
-		{scenario.Kubernetes, "kube-controller-manager", &cfg.Binaries.ControllerManager},
+		{manager, "kube-controller-manager", &cfg.Binaries.ControllerManager},
 		{scenario.Kubernetes, "kube-scheduler", &cfg.Binaries.Scheduler},
 		{"kwok", "kwok", &cfg.Binaries.Kwok},
 	} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,22 +28,49 @@ import (
 	"reckon.dev/reckon/harness/stage"
 )
 
-// namespace that the drill's objects live in. One cluster serves one run.
-const namespace = "drill"
-
-// Resources that every run records, and where: the drill's namespace, except
-// for events and leases, which tell about the whole cluster.
-var resources = []record.Resource{
-	{GVR: v1alpha1.RolloutGVR, Namespace: namespace},
-	{GVR: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}, Namespace: namespace},
-	{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespace: namespace},
-	{GVR: schema.GroupVersionResource{Version: "v1", Resource: "services"}, Namespace: namespace},
-	{GVR: schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}, Namespace: namespace},
-	{GVR: schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1alpha3", Resource: "virtualservices"}, Namespace: namespace},
-	{GVR: schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1alpha3", Resource: "destinationrules"}, Namespace: namespace},
-	{GVR: schema.GroupVersionResource{Version: "v1", Resource: "events"}},
-	{GVR: schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}},
+// What every run records in its namespace.
+var workloads = []schema.GroupVersionResource{
+	{Group: "apps", Version: "v1", Resource: "deployments"},
+	{Group: "apps", Version: "v1", Resource: "replicasets"},
+	{Group: "apps", Version: "v1", Resource: "statefulsets"},
+	{Group: "apps", Version: "v1", Resource: "controllerrevisions"},
+	{Version: "v1", Resource: "pods"},
+	{Version: "v1", Resource: "services"},
+	{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
+	{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+	{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
 }
+
+// What a run with Argo Rollouts records beside that.
+var rollouts = []schema.GroupVersionResource{
+	v1alpha1.RolloutGVR,
+	{Group: "networking.istio.io", Version: "v1alpha3", Resource: "virtualservices"},
+	{Group: "networking.istio.io", Version: "v1alpha3", Resource: "destinationrules"},
+}
+
+// resources are what the run records: its namespace, and in a cluster of its
+// own also events and leases of the whole cluster.
+func (r *run) resources() []record.Resource {
+	kinds := workloads
+	if r.has(scenario.ArgoRollouts) {
+		kinds = append(slices.Clone(kinds), rollouts...)
+	}
+	var out []record.Resource
+	for _, gvr := range kinds {
+		out = append(out, record.Resource{GVR: gvr, Namespace: r.namespace})
+	}
+	everywhere := ""
+	if r.shares() {
+		everywhere = r.namespace
+	}
+	return append(out,
+		record.Resource{GVR: schema.GroupVersionResource{Version: "v1", Resource: "events"}, Namespace: everywhere},
+		record.Resource{GVR: schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, Namespace: everywhere},
+	)
+}
+
+// has says whether a component is under test.
+func (r *run) has(component string) bool { return slices.Contains(r.scenario.Components(), component) }
 
 // Limits of the engine's own waiting.
 const (
@@ -71,7 +99,7 @@ func (r *run) record(ctx context.Context) error {
 	playCtx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	rec, err := record.New(record.Config{
-		Writer: w, REST: r.cluster.RESTConfig(), Resources: resources, Clock: r.engine.Clock, Base: r.base,
+		Writer: w, REST: r.cluster.RESTConfig(), Resources: r.resources(), Clock: r.engine.Clock, Base: r.base,
 		OnFault: func(err error) { fail(err) },
 	})
 	if err != nil {
@@ -132,12 +160,14 @@ func (r *run) perform(ctx context.Context, fail context.CancelCauseFunc, rec *re
 	if err := r.prepare(ctx); err != nil {
 		return r.cause(ctx, &partFault{"set-up", err})
 	}
-	controller, err := r.startController(ctx, rec)
-	if err != nil {
-		return r.cause(ctx, &partFault{argorollouts.Name, err})
+	if r.has(scenario.ArgoRollouts) {
+		controller, err := r.startController(ctx, rec)
+		if err != nil {
+			return r.cause(ctx, &partFault{argorollouts.Name, err})
+		}
+		go watchPart(ctx, fail, argorollouts.Name, controller.Process)
+		rec.AddSampler(record.Metrics(argorollouts.Name, controller.MetricsURL, sampleInterval, nil, "rollout", "controller_clientset", "workqueue_depth", "process_"))
 	}
-	go watchPart(ctx, fail, argorollouts.Name, controller.Process)
-	rec.AddSampler(record.Metrics(argorollouts.Name, controller.MetricsURL, sampleInterval, nil, "rollout", "controller_clientset", "workqueue_depth", "process_"))
 	if err := rec.Start(ctx); err != nil {
 		return r.cause(ctx, &partFault{"recorder", err})
 	}
@@ -163,19 +193,21 @@ func (r *run) cause(ctx context.Context, err error) error {
 	}
 }
 
-// prepare installs CRDs and makes the namespace.
+// prepare installs CRDs, where there are any, and makes the namespace.
 func (r *run) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
-	r.say("installing the CRDs of Argo Rollouts %s", r.cell.Versions[scenario.ArgoRollouts])
-	if err := argorollouts.Install(ctx, r.cluster.RESTConfig(), r.parts[scenario.ArgoRollouts].Assets); err != nil {
-		return err
+	if r.has(scenario.ArgoRollouts) {
+		r.say("installing the CRDs of Argo Rollouts %s", r.cell.Versions[scenario.ArgoRollouts])
+		if err := argorollouts.Install(ctx, r.cluster.RESTConfig(), r.parts[scenario.ArgoRollouts].Assets); err != nil {
+			return err
+		}
 	}
 	c, err := newClient(r.cluster.RESTConfig())
 	if err != nil {
 		return err
 	}
-	return c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	return c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}})
 }
 
 func (r *run) startController(ctx context.Context, rec *record.Recorder) (*argorollouts.Controller, error) {
@@ -227,6 +259,10 @@ func (r *run) script(ctx context.Context, fail context.CancelCauseFunc, rec *rec
 	if err != nil {
 		return err
 	}
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
 	pods, err := kubernetes.NewForConfig(r.cluster.RESTConfig())
 	if err != nil {
 		return err
@@ -237,14 +273,14 @@ func (r *run) script(ctx context.Context, fail context.CancelCauseFunc, rec *rec
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := readiness.Run(ctx, stage.InformerPods{Client: pods, Namespace: namespace}); err != nil {
+		if err := readiness.Run(ctx, stage.InformerPods{Client: pods, Namespace: r.namespace}); err != nil {
 			fail(&partFault{"readiness", err})
 		}
 	}()
 	defer func() { cancel(); <-done }()
 	disturber := r.newDisturber(ctx, fail, rec)
 	err = r.scenario.Script(ctx, r.params, &stage.Stage{
-		Client: c, Namespace: namespace, Recorder: rec, Readiness: readiness, Clock: r.engine.Clock,
+		Client: c, Kube: kube, Namespace: r.namespace, Recorder: rec, Readiness: readiness, Clock: r.engine.Clock,
 		Progress: func(step string) { r.say("%s", step); disturber.at(step) }, Versions: r.parts.versions(r.cell),
 	})
 	if err != nil {

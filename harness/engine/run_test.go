@@ -334,7 +334,7 @@ func TestRunWithAPIServerRestart(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "replicas=4", "ramp=700ms")
 	restart := engine.Disturbance{Name: "restart the API server", Step: rollback.StepRamp, Do: func(ctx context.Context, c cluster.Cluster) error {
-		return c.(cluster.APIServerRestarter).RestartAPIServer(ctx)
+		return c.(cluster.ComponentRestarter).RestartComponent(ctx, cluster.APIServer)
 	}}
 	r.Disturb = []engine.Disturbance{restart}
 	out := r.judged()

@@ -443,20 +443,51 @@ func (c Final) Eval(set *series.Set) (Finding, error) {
 // Quiet: none of the series changes inside the window, which must last at
 // least For. Faults like to start after the drill "ended". Silence proves
 // something only while the component lives: Alive is a series that changes all
-// the time, and may not be silent for longer than MaxSilence.
+// the time, and may not be silent for longer than MaxSilence. Or it is asked
+// for something afterwards: Proof is what then became true.
 type Quiet struct {
 	Of         []string
 	For        time.Duration
 	Alive      string
 	MaxSilence time.Duration
+	Proof      *Proof
 	Window     series.Window
 }
 
-func (c Quiet) Series() []string {
-	if c.Alive == "" {
-		return c.Of
+// Proof is a condition that holds at the end of a window, and was not true
+// before it: what a component that lives does when it is asked to.
+type Proof struct {
+	Cond   Cond
+	Window series.Window
+}
+
+// missing says why the proof was not given, "" if it was.
+func (p Proof) missing(set *series.Set) (string, error) {
+	s, err := set.Get(p.Cond.Series)
+	if err != nil {
+		return "", err
 	}
-	return append(slices.Clone(c.Of), c.Alive)
+	in, ok := set.Resolve(p.Window)
+	if !ok {
+		return fmt.Sprintf("the script did not run from step %q to the end of step %q", p.Window.From, p.Window.To), nil
+	}
+	before, known := s.At(in.From)
+	after, _ := s.At(in.To)
+	if known && !p.Cond.Holds(before.Value) && p.Cond.Holds(after.Value) {
+		return "", nil
+	}
+	return fmt.Sprintf("%s did not come true when it was asked for afterwards", p.Cond), nil
+}
+
+func (c Quiet) Series() []string {
+	out := slices.Clone(c.Of)
+	if c.Alive != "" {
+		out = append(out, c.Alive)
+	}
+	if c.Proof != nil {
+		out = append(out, c.Proof.Cond.Series)
+	}
+	return out
 }
 
 // silence is the longest time inside the interval without a point of the series.
@@ -510,6 +541,15 @@ func (c Quiet) Eval(set *series.Set) (Finding, error) {
 		}
 		if d := silence(alive, in); d > c.MaxSilence {
 			return inconclusive(samples, "%s gave no sign of life for %s, so its silence proves nothing", c.Alive, seconds(d)), nil
+		}
+	}
+	if c.Proof != nil {
+		why, err := c.Proof.missing(set)
+		if err != nil {
+			return Finding{}, err
+		}
+		if why != "" {
+			return inconclusive(samples, "%s, so the silence proves nothing", why), nil
 		}
 	}
 	f := Finding{Status: Held, Observed: "no change for " + seconds(in.To-in.From), Samples: samples}

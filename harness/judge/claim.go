@@ -57,8 +57,8 @@ type Prediction struct {
 	Definitions []series.Definition
 	// Chart says what the report draws.
 	Chart Chart
-	// Table is the answer key as rows for people: the model's trace.
-	Table Table
+	// Tables are the answer key as rows for people, such as the model's trace.
+	Tables []Table
 }
 
 // Table is a small table of text.

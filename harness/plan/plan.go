@@ -29,14 +29,20 @@ type Overrides struct {
 	Set []string
 	// Versions replaces a component's matrix, "component=version or directory".
 	Versions []string
-	Provider string
-	Repeat   int // 0: as the drill says
+	// Kubernetes is short for the version "kubernetes=...".
+	Kubernetes string
+	Provider   string
+	Repeat     int // 0: as the drill says
+	Parallel   int // 0: as the drill says
 }
 
 // Plan is everything that a run will do.
 type Plan struct {
 	Drill string `json:"drill"`
-	Cells []Cell `json:"cells"`
+	// Parallel is how many runs are under way at a time. It is no part of the
+	// hash: it changes when things are done, not what is done.
+	Parallel int    `json:"-"`
+	Cells    []Cell `json:"cells"`
 }
 
 // Cell is one scenario with one set of parameters, versions and cluster.
@@ -47,19 +53,29 @@ type Cell struct {
 	Scenario string          `json:"scenario"`
 	Params   json.RawMessage `json:"params"`
 	// Versions are versions or directories by component, Kubernetes included.
-	Versions map[string]string  `json:"versions"`
-	Provider string             `json:"provider"`
-	Nodes    int                `json:"nodes,omitempty"`
-	Guards   map[string]float64 `json:"guards,omitempty"`
-	Gate     judge.Gate         `json:"gate"`
-	Repeat   int                `json:"repeat"`
+	// The controller manager is there only if it differs from Kubernetes.
+	Versions map[string]string `json:"versions"`
+	Provider string            `json:"provider"`
+	Nodes    int               `json:"nodes,omitempty"`
+	// SharesCluster: runs with the same provider, versions and nodes use one
+	// cluster, each in a namespace of its own.
+	SharesCluster bool               `json:"sharesCluster,omitempty"`
+	Guards        map[string]float64 `json:"guards,omitempty"`
+	Gate          judge.Gate         `json:"gate"`
+	Repeat        int                `json:"repeat"`
 	// ExpectedSec is how long one run takes when all goes as predicted.
 	ExpectedSec float64 `json:"expectedSeconds"`
 }
 
 // New computes the plan of a drill.
 func New(d *drills.Drill, o Overrides) (*Plan, error) {
-	p := &Plan{Drill: d.Metadata.Name}
+	p := &Plan{Drill: d.Metadata.Name, Parallel: d.Spec.Parallel}
+	if o.Parallel < 0 || o.Parallel > drills.MaxParallel {
+		return nil, fmt.Errorf("--parallel: %d is no number of runs at a time, expected 1 to %d", o.Parallel, drills.MaxParallel)
+	}
+	if o.Parallel > 0 {
+		p.Parallel = o.Parallel
+	}
 	wishes, err := parseWishes(d, o)
 	if err != nil {
 		return nil, err
@@ -85,13 +101,15 @@ func (p *Plan) Hash() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Expected is how long the whole plan takes, one run after the other.
+// Expected is how long the whole plan takes with Parallel runs at a time: the
+// longest run bounds it from below.
 func (p *Plan) Expected() time.Duration {
-	var total time.Duration
+	var total, longest time.Duration
 	for _, c := range p.Cells {
 		total += c.Expected() * time.Duration(c.Repeat)
+		longest = max(longest, c.Expected())
 	}
-	return total
+	return max(longest, total/time.Duration(max(p.Parallel, 1)))
 }
 
 // Expected is how long one run of the cell takes, its cluster included.
@@ -133,7 +151,22 @@ const clusterOverhead = 8 * time.Second
 type axis struct {
 	key    string
 	values []any
-	nodes  []strict.Node
+	at     []place
+}
+
+// place is where a value comes from: a flag, a node of the drill's file, or,
+// for a drill without a file, nowhere.
+type place struct {
+	flag string
+	node strict.Node
+}
+
+// blame says where a mistake is.
+func (p place) blame(err error) error {
+	if p.flag != "" {
+		return fmt.Errorf("%s: %w", p.flag, err)
+	}
+	return atNode(p.node, "%v", err)
 }
 
 func cellsOf(d *drills.Drill, i int, w wishes) ([]Cell, error) {
@@ -176,19 +209,20 @@ func axesOf(sc drills.Scenario, node strict.Node, s scenario.Scenario, w wishes)
 	add := func(key string) {
 		a := axis{key: key, values: sc.Matrix[key]}
 		for j := range a.values {
-			a.nodes = append(a.nodes, node.Find("matrix", key).Index(j))
+			a.at = append(a.at, place{node: node.Find("matrix", key).Index(j)})
 		}
 		out = append(out, a)
 	}
-	for _, component := range s.Components() {
+	versioned := scenario.Versioned(s)
+	for _, component := range versioned {
 		if v, ok := w.versions[component]; ok {
-			out = append(out, axis{key: component, values: []any{v}, nodes: []strict.Node{{}}})
+			out = append(out, axis{key: component, values: []any{v.version}, at: []place{{flag: v.flag}}})
 		} else if _, ok := sc.Matrix[component]; ok {
 			add(component)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(sc.Matrix)) {
-		if _, set := w.set[key]; !set && !slices.Contains(s.Components(), key) {
+		if _, set := w.set[key]; !set && !slices.Contains(versioned, key) {
 			add(key)
 		}
 	}
@@ -220,13 +254,16 @@ func combinations(axes []axis) func(yield func([]int) bool) {
 // wishes are parsed overrides.
 type wishes struct {
 	set      map[string]*strict.Document
-	versions map[string]string
+	versions map[string]versionWish
 	provider string
 	repeat   int
 }
 
+// versionWish is a version with the flag that it was given by.
+type versionWish struct{ version, flag string }
+
 func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
-	w := wishes{set: map[string]*strict.Document{}, versions: map[string]string{}, provider: o.Provider, repeat: o.Repeat}
+	w := wishes{set: map[string]*strict.Document{}, versions: map[string]versionWish{}, provider: o.Provider, repeat: o.Repeat}
 	if w.provider != "" && !slices.Contains(drills.Providers, w.provider) {
 		return w, fmt.Errorf("--provider: unknown provider %q%s; there is %s", w.provider, nearest.Hint(w.provider, drills.Providers), strings.Join(drills.Providers, ", "))
 	}
@@ -240,9 +277,8 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 			return w, err
 		}
 		params = distinct(params, scenario.Names(s.Defaults()))
-		components = distinct(components, s.Components())
+		components = distinct(components, scenario.Versioned(s))
 	}
-	components = distinct(components, []string{scenario.Kubernetes})
 	for _, kv := range o.Set {
 		key, value, ok := strings.Cut(kv, "=")
 		if !ok || !slices.Contains(params, key) {
@@ -259,15 +295,25 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 		if !ok || !slices.Contains(components, component) {
 			return w, fmt.Errorf("--version %s: expected COMPONENT=VERSION or COMPONENT=DIRECTORY%s with a component of %s", kv, hint(ok, component, components), strings.Join(components, ", "))
 		}
-		if err := drills.CheckVersion(version); err != nil {
-			return w, fmt.Errorf("--version %s: %w", kv, err)
+		if err := w.addVersion(component, version, "--version "+kv); err != nil {
+			return w, err
 		}
-		if _, twice := w.versions[component]; twice {
-			return w, fmt.Errorf("--version %s: %s is given twice; a matrix of versions belongs into a drill file", kv, component)
-		}
-		w.versions[component] = version
 	}
-	return w, nil
+	if o.Kubernetes == "" {
+		return w, nil
+	}
+	return w, w.addVersion(scenario.Kubernetes, o.Kubernetes, "--kubernetes "+o.Kubernetes)
+}
+
+func (w wishes) addVersion(component, version, flag string) error {
+	if err := drills.CheckVersion(version); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	if _, twice := w.versions[component]; twice {
+		return fmt.Errorf("%s: %s is given twice; a matrix of versions belongs into a drill file", flag, component)
+	}
+	w.versions[component] = versionWish{version, flag}
+	return nil
 }
 
 // distinct appends the names that are not there yet.
@@ -291,7 +337,7 @@ func hint(formed bool, got string, names []string) string {
 func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s scenario.Scenario, axes []axis, pick []int) (Cell, error) {
 	cell := Cell{
 		Drill: d.Metadata.Name, Scenario: sc.Name, Provider: d.Spec.Cluster.Provider, Nodes: d.Spec.Cluster.Nodes,
-		Versions: w.baseVersions(d, s), Guards: sc.Guards, Gate: d.Spec.Gate, Repeat: d.Spec.Repeat,
+		Versions: baseVersions(d, s), Guards: sc.Guards, Gate: d.Spec.Gate, Repeat: d.Spec.Repeat,
 	}
 	if w.provider != "" {
 		cell.Provider = w.provider
@@ -307,18 +353,25 @@ func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s sc
 	for _, key := range scenario.Names(params) {
 		from.add(key, node.Find("params"), node.Find("params", key))
 	}
+	skew := place{node: d.Node("spec", "cluster", "controllerManager")}
 	var labels []string
 	if sc.Label != "" {
 		labels = append(labels, sc.Label)
 	}
 	for i, a := range axes {
-		value, at := a.values[pick[i]], a.nodes[pick[i]]
-		label, err := applyAxis(&cell, params, s, a.key, value, at)
+		value, at := a.values[pick[i]], a.at[pick[i]]
+		label, err := applyAxis(&cell, params, s, a.key, value, at.node)
 		if err != nil {
 			return cell, err
 		}
 		labels = append(labels, label)
-		from.add(a.key, at.As(a.key), at)
+		from.add(a.key, at.node.As(a.key), at.node)
+		if a.key == scenario.Kubernetes || a.key == scenario.ControllerManager {
+			skew = at
+		}
+	}
+	if err := settleControllerManager(cell.Versions); err != nil {
+		return cell, skew.blame(err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(w.set)) {
 		doc := w.set[key]
@@ -346,25 +399,25 @@ func (o origins) add(key string, mapping, value strict.Node) {
 	}
 }
 
-func (w wishes) baseVersions(d *drills.Drill, s scenario.Scenario) map[string]string {
+func baseVersions(d *drills.Drill, s scenario.Scenario) map[string]string {
 	out := map[string]string{}
 	for _, c := range toolchain.Catalogue() {
-		if c.Name == scenario.Kubernetes || slices.Contains(s.Components(), c.Name) {
+		if slices.Contains(scenario.Versioned(s), c.Name) && c.Name != scenario.ControllerManager { // which follows Kubernetes
 			out[c.Name] = c.Default
 		}
 	}
 	if v := d.Spec.Cluster.Kubernetes; v != "" {
 		out[scenario.Kubernetes] = v
 	}
-	if v, ok := w.versions[scenario.Kubernetes]; ok {
-		out[scenario.Kubernetes] = v
+	if v := d.Spec.Cluster.ControllerManager; v != "" {
+		out[scenario.ControllerManager] = v
 	}
 	return out
 }
 
 // applyAxis puts one value of the matrix into the cell and returns its label.
 func applyAxis(cell *Cell, params any, s scenario.Scenario, key string, value any, at strict.Node) (string, error) {
-	if slices.Contains(s.Components(), key) {
+	if slices.Contains(scenario.Versioned(s), key) {
 		version, ok := value.(string)
 		if !ok {
 			return "", at.Errorf("expected a version as text, such as v1.8.2")
@@ -424,8 +477,21 @@ func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from 
 		return err
 	}
 	cell.Params = raw
-	cell.ExpectedSec = (s.Expected(params) + clusterOverhead).Seconds()
+	cell.SharesCluster = shares(s, params)
+	expected := s.Expected(params)
+	if !cell.SharesCluster {
+		expected += clusterOverhead
+	}
+	cell.ExpectedSec = expected.Seconds()
 	return nil
+}
+
+// shares says whether a run may use a cluster beside others: not when components
+// of its own come with CRDs, which are cluster-wide, nor when its script
+// disturbs the cluster itself.
+func shares(s scenario.Scenario, params any) bool {
+	exclusive, ok := s.(scenario.Exclusive)
+	return len(s.Components()) == 0 && !(ok && exclusive.Exclusive(params))
 }
 
 func topField(path string) string {

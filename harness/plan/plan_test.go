@@ -149,12 +149,100 @@ func TestKubernetesVersion(t *testing.T) {
 		"the command line's, over it":    {drill, plan.Overrides{Versions: []string{"kubernetes=v1.35.1"}}, "v1.35.1"},
 		"the command line's on its own":  {head, plan.Overrides{Versions: []string{"kubernetes=v1.35.1"}}, "v1.35.1"},
 		"the pinned one without a word":  {head, plan.Overrides{}, planOf(t, head, plan.Overrides{}).Cells[0].Versions["kubernetes"]},
+		"by the short flag":              {drill, plan.Overrides{Kubernetes: "v1.35.1"}, "v1.35.1"},
 		"that of a directory, as it is ": {head, plan.Overrides{Versions: []string{"kubernetes=./k@v1.35.1"}}, "./k@v1.35.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if got := planOf(t, c.text, c.o).Cells[0].Versions["kubernetes"]; got != c.want || got == "" {
 				t.Errorf("kubernetes %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestControllerManagerIsNamedWhereItDiffers(t *testing.T) {
+	t.Parallel()
+	skewed := strings.Replace(head, "spec:\n", "spec:\n  cluster: {kubernetes: v1.37.2, controllerManager: v1.36.3}\n", 1)
+	same := strings.Replace(head, "spec:\n", "spec:\n  cluster: {kubernetes: v1.36.3, controllerManager: v1.36.3}\n", 1)
+	matrix := head + "    matrix: {kubernetes: [v1.37.2, v1.36.3], kube-controller-manager: [v1.36.3]}\n"
+	for name, c := range map[string]struct {
+		text string
+		o    plan.Overrides
+		want []string
+	}{
+		"nowhere":                      {head, plan.Overrides{Kubernetes: "v1.34.2"}, []string{"rollback-window[kubernetes=v1.34.2] v1.34.2 "}},
+		"the drill's":                  {skewed, plan.Overrides{}, []string{"rollback-window v1.37.2 v1.36.3"}},
+		"the drill's, no other":        {same, plan.Overrides{}, []string{"rollback-window v1.36.3 "}},
+		"the drill's, with a flag's":   {skewed, plan.Overrides{Kubernetes: "v1.37.1"}, []string{"rollback-window[kubernetes=v1.37.1] v1.37.1 v1.36.3"}},
+		"the flag's, over the drill's": {skewed, plan.Overrides{Versions: []string{"kube-controller-manager=v1.37.2"}}, []string{"rollback-window[kube-controller-manager=v1.37.2] v1.37.2 "}},
+		"a directory, by its release":  {skewed, plan.Overrides{Versions: []string{"kube-controller-manager=./k@v1.36.1"}}, []string{"rollback-window[kube-controller-manager=./k@v1.36.1] v1.37.2 ./k@v1.36.1"}},
+		"one directory for all of it":  {head, plan.Overrides{Kubernetes: "./k", Versions: []string{"kube-controller-manager=./k"}}, []string{"rollback-window[kubernetes=./k,kube-controller-manager=./k] ./k "}},
+		"the matrix's, over the drill's": {strings.Replace(matrix, "spec:\n", "spec:\n  cluster: {kubernetes: v1.30.0, controllerManager: v1.29.6}\n", 1), plan.Overrides{}, []string{
+			"rollback-window[kubernetes=v1.37.2,kube-controller-manager=v1.36.3] v1.37.2 v1.36.3",
+			"rollback-window[kubernetes=v1.36.3,kube-controller-manager=v1.36.3] v1.36.3 ",
+		}},
+		"the flag's, over the matrix's": {matrix, plan.Overrides{Kubernetes: "v1.37.0"}, []string{"rollback-window[kubernetes=v1.37.0,kube-controller-manager=v1.36.3] v1.37.0 v1.36.3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, cell := range planOf(t, c.text, c.o).Cells {
+				got = append(got, fmt.Sprintf("%s %s %s", cell.Name, cell.Versions["kubernetes"], cell.Versions["kube-controller-manager"]))
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("cells\n got %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestVersionSkewPolicy(t *testing.T) {
+	t.Parallel()
+	for pair, allowed := range map[[2]string]string{
+		{"v1.37.2", "v1.37.0"}:          "",
+		{"v1.37.0", "v1.37.2"}:          "", // patch releases do not count
+		{"v1.37.2", "v1.36.3"}:          "",
+		{"v1.37.0-rc.1", "v1.36.3"}:     "",
+		{"v1.30.4", "v1.29.6"}:          "",
+		{"./k@v1.37.2", "./k2@v1.36.3"}: "",
+		{"v1.37.2", "v1.38.0"}:          "v1.37 and v1.36",
+		{"v1.37.2", "v1.35.4"}:          "v1.37 and v1.36",
+		{"v1.37.2", "v2.36.0"}:          "v1.37 and v1.36",
+		{"v2.0.0", "v1.99.0"}:           "v2.0",
+		{"./k@v1.37.2", "v1.38.0"}:      "v1.37 and v1.36",
+	} {
+		o := plan.Overrides{Kubernetes: pair[0], Versions: []string{"kube-controller-manager=" + pair[1]}}
+		_, err := plan.New(load(t, head), o)
+		if allowed == "" && err != nil || allowed != "" && (err == nil || !strings.HasSuffix(err.Error(), "allows "+allowed)) {
+			t.Errorf("%v: %v, want allowed %q", pair, err, allowed)
+		}
+	}
+	_, err := plan.New(load(t, head), plan.Overrides{Versions: []string{"kube-controller-manager=./k"}})
+	if want := "--version kube-controller-manager=./k: kube-controller-manager=./k: which release is the directory based on? Say ./k@v1.37.2 or the like, so that the version skew can be checked"; fmt.Sprint(err) != want {
+		t.Errorf("error\n got %v\nwant %s", err, want)
+	}
+}
+
+func TestForbiddenSkewIsBlamedOnItsSource(t *testing.T) {
+	t.Parallel()
+	const why = "kube-controller-manager v1.35.4 cannot run against the kube-apiserver of kubernetes v1.37.2: the version skew policy of Kubernetes allows v1.37 and v1.36"
+	field := strings.Replace(head, "spec:\n", "spec:\n  cluster:\n    controllerManager: v1.35.4\n    kubernetes: v1.36.3\n", 1)
+	for name, c := range map[string]struct {
+		text string
+		o    plan.Overrides
+		want string
+	}{
+		"the drill's field":        {strings.Replace(field, "v1.36.3", "v1.37.2", 1), plan.Overrides{}, "d.yaml:6: spec.cluster.controllerManager: " + why},
+		"a matrix of kubernetes":   {field + "    matrix:\n      kubernetes: [v1.36.1, v1.37.2]\n", plan.Overrides{}, "d.yaml:11: spec.scenarios[0].matrix.kubernetes[1]: " + why},
+		"a matrix of both":         {head + "    matrix:\n      kubernetes: [v1.37.2]\n      kube-controller-manager:\n      - v1.36.3\n      - v1.35.4\n", plan.Overrides{}, "d.yaml:11: spec.scenarios[0].matrix.kube-controller-manager[1]: " + why},
+		"the flag for kubernetes":  {field, plan.Overrides{Kubernetes: "v1.37.2"}, "--kubernetes v1.37.2: " + why},
+		"the flag for the manager": {field, plan.Overrides{Kubernetes: "v1.37.2", Versions: []string{"kube-controller-manager=v1.35.4"}}, "--version kube-controller-manager=v1.35.4: " + why},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := plan.New(load(t, c.text), c.o); fmt.Sprint(err) != c.want {
+				t.Errorf("error\n got %v\nwant %s", err, c.want)
 			}
 		})
 	}
@@ -167,21 +255,24 @@ func TestBadWishesAreRefused(t *testing.T) {
 		o    plan.Overrides
 		want string
 	}{
-		"unknown parameter":         {plan.Overrides{Set: []string{"replica=5"}}, `--set replica=5: expected PARAMETER=VALUE, did you mean "replicas"? with a parameter of ` + names},
-		"no equals sign":            {plan.Overrides{Set: []string{"replicas"}}, `--set replicas: expected PARAMETER=VALUE with a parameter of ` + names},
-		"wrong type":                {plan.Overrides{Set: []string{"replicas=many"}}, `--set replicas=many: replicas: expected a whole number, got "many"`},
-		"no value":                  {plan.Overrides{Set: []string{"replicas="}}, `--set replicas=: replicas: the value is missing: give one, or leave the field out`},
-		"no YAML":                   {plan.Overrides{Set: []string{"steps=[5"}}, `--set steps=[5: bad YAML: sequence end token ']' not found`},
-		"two fields in one":         {plan.Overrides{Set: []string{"replicas=5\nramp: 2s"}}, `--set replicas=5 ramp: 2s: "5\nramp: 2s" is no YAML value`},
-		"out of bounds":             {plan.Overrides{Set: []string{"replicas=501"}}, `--set replicas=501: replicas: 501 is too large, expected 0 to 500`},
-		"a step out of bounds":      {plan.Overrides{Set: []string{"steps=[5, 101]"}}, `--set steps=[5, 101]: steps[1].setWeight: 101 is no weight, expected 0 to 100`},
-		"a value that does not fit": {plan.Overrides{Set: []string{"minPodsPerReplicaSet=30"}}, `--set minPodsPerReplicaSet=30: minPodsPerReplicaSet: 30 is more than the 20 replicas: Argo Rollouts v1.8.2 never calls such a Rollout healthy (v1.10 and later do), so the set-up could not end`},
-		"unknown component":         {plan.Overrides{Versions: []string{"argo-rollout=v1.8.2"}}, `--version argo-rollout=v1.8.2: expected COMPONENT=VERSION or COMPONENT=DIRECTORY, did you mean "argo-rollouts"? with a component of argo-rollouts, kubernetes`},
-		"a version on its own":      {plan.Overrides{Versions: []string{"v1.8.2"}}, `--version v1.8.2: expected COMPONENT=VERSION or COMPONENT=DIRECTORY with a component of argo-rollouts, kubernetes`},
-		"a version without its v":   {plan.Overrides{Versions: []string{"argo-rollouts=1.8.2"}}, `--version argo-rollouts=1.8.2: "1.8.2" is no version, did you mean "v1.8.2"?`},
-		"a directory of no release": {plan.Overrides{Versions: []string{"argo-rollouts=../fork@main"}}, `--version argo-rollouts=../fork@main: "main" is no version, expected one such as v1.8.2, or a directory`},
-		"unknown provider":          {plan.Overrides{Provider: "embed"}, `--provider: unknown provider "embed", did you mean "embedded"?; there is embedded`},
-		"fewer than no repetitions": {plan.Overrides{Repeat: -1}, `--repeat: -1 is no number of repetitions, expected 1 to 1000`},
+		"unknown parameter":            {plan.Overrides{Set: []string{"replica=5"}}, `--set replica=5: expected PARAMETER=VALUE, did you mean "replicas"? with a parameter of ` + names},
+		"no equals sign":               {plan.Overrides{Set: []string{"replicas"}}, `--set replicas: expected PARAMETER=VALUE with a parameter of ` + names},
+		"wrong type":                   {plan.Overrides{Set: []string{"replicas=many"}}, `--set replicas=many: replicas: expected a whole number, got "many"`},
+		"no value":                     {plan.Overrides{Set: []string{"replicas="}}, `--set replicas=: replicas: the value is missing: give one, or leave the field out`},
+		"no YAML":                      {plan.Overrides{Set: []string{"steps=[5"}}, `--set steps=[5: bad YAML: sequence end token ']' not found`},
+		"two fields in one":            {plan.Overrides{Set: []string{"replicas=5\nramp: 2s"}}, `--set replicas=5 ramp: 2s: "5\nramp: 2s" is no YAML value`},
+		"out of bounds":                {plan.Overrides{Set: []string{"replicas=501"}}, `--set replicas=501: replicas: 501 is too large, expected 0 to 500`},
+		"a step out of bounds":         {plan.Overrides{Set: []string{"steps=[5, 101]"}}, `--set steps=[5, 101]: steps[1].setWeight: 101 is no weight, expected 0 to 100`},
+		"a value that does not fit":    {plan.Overrides{Set: []string{"minPodsPerReplicaSet=30"}}, `--set minPodsPerReplicaSet=30: minPodsPerReplicaSet: 30 is more than the 20 replicas: Argo Rollouts v1.8.2 never calls such a Rollout healthy (v1.10 and later do), so the set-up could not end`},
+		"unknown component":            {plan.Overrides{Versions: []string{"argo-rollout=v1.8.2"}}, `--version argo-rollout=v1.8.2: expected COMPONENT=VERSION or COMPONENT=DIRECTORY, did you mean "argo-rollouts"? with a component of argo-rollouts, kubernetes, kube-controller-manager`},
+		"a version on its own":         {plan.Overrides{Versions: []string{"v1.8.2"}}, `--version v1.8.2: expected COMPONENT=VERSION or COMPONENT=DIRECTORY with a component of argo-rollouts, kubernetes, kube-controller-manager`},
+		"a version without its v":      {plan.Overrides{Versions: []string{"argo-rollouts=1.8.2"}}, `--version argo-rollouts=1.8.2: "1.8.2" is no version, did you mean "v1.8.2"?`},
+		"a directory of no release":    {plan.Overrides{Versions: []string{"argo-rollouts=../fork@main"}}, `--version argo-rollouts=../fork@main: "main" is no version, expected one such as v1.8.2, or a directory`},
+		"a short flag without its v":   {plan.Overrides{Kubernetes: "1.34.2"}, `--kubernetes 1.34.2: "1.34.2" is no version, did you mean "v1.34.2"?`},
+		"kubernetes by both flags":     {plan.Overrides{Kubernetes: "v1.34.2", Versions: []string{"kubernetes=v1.34.2"}}, `--kubernetes v1.34.2: kubernetes is given twice; a matrix of versions belongs into a drill file`},
+		"a controller manager too new": {plan.Overrides{Kubernetes: "v1.34.2", Versions: []string{"kube-controller-manager=v1.36.3"}}, `--version kube-controller-manager=v1.36.3: kube-controller-manager v1.36.3 cannot run against the kube-apiserver of kubernetes v1.34.2: the version skew policy of Kubernetes allows v1.34 and v1.33`},
+		"unknown provider":             {plan.Overrides{Provider: "embed"}, `--provider: unknown provider "embed", did you mean "embedded"?; there is embedded`},
+		"fewer than no repetitions":    {plan.Overrides{Repeat: -1}, `--repeat: -1 is no number of repetitions, expected 1 to 1000`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -232,6 +323,7 @@ func TestHash(t *testing.T) {
 		"a parameter":   planOf(t, head+"    params: {replicas: 9, ramp: 1s}\n", plan.Overrides{}),
 		"a version":     planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n", plan.Overrides{Versions: []string{"argo-rollouts=v1.9.2"}}),
 		"kubernetes":    planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n", plan.Overrides{Versions: []string{"kubernetes=v1.36.0"}}),
+		"the manager":   planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n", plan.Overrides{Versions: []string{"kube-controller-manager=v1.36.3"}}),
 		"a guard":       planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n    guards: {overload: 2}\n", plan.Overrides{}),
 		"the gate":      planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n  gate: {guards: fail}\n", plan.Overrides{}),
 		"repetitions":   planOf(t, head+"    params: {replicas: 8, ramp: 1s}\n", plan.Overrides{Repeat: 2}),

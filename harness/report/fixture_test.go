@@ -209,10 +209,10 @@ func prediction() judge.Prediction {
 			{Title: "Overload", Unit: "requests per pod, as a multiple of its share", Lines: []judge.Line{{Series: "overload", Label: "overload"}}},
 			{Title: "Phase of the Rollout", Lines: []judge.Line{{Series: "phase", Label: "phase"}}},
 		}},
-		Table: judge.Table{Title: "Trace of the model rollouts 1.8.0-1.8.2", Head: []string{"Reconcile", "v1 available", "weight", "size v1", "size v2", "source"}, Rows: [][]string{
+		Tables: []judge.Table{{Title: "Trace of the model rollouts 1.8.0-1.8.2", Head: []string{"Reconcile", "v1 available", "weight", "size v1", "size v2", "source"}, Rows: [][]string{
 			{"1", "0", "0", "0", "20", "rollout/sync.go:61"}, {"2", "0", "100", "2", "20", "rollout/trafficrouting.go:214"},
 			{"3", "0", "100", "20", "20", "rollout/canary.go:117"}, {"4-22", "1 to 19", "100", "20", "20", "rollout/canary.go:171"}, {"23", "20", "0", "20", "0", "rollout/sync.go:233"},
-		}},
+		}}},
 		Notes: []string{"routing: virtualservice is modelled, the DestinationRule is not read"},
 	}
 }
@@ -320,7 +320,7 @@ func hostile(t testing.TB) Run {
 	h.Params = json.RawMessage(`{"a</script><b>":"</style>"}`)
 	h.Components[0].Version = evil
 	p := prediction()
-	p.Notes, p.Model, p.Table.Rows[0][0] = []string{evil}, evil, evil
+	p.Notes, p.Model, p.Tables[0].Rows[0][0] = []string{evil}, evil, evil
 	p.Claims = append(p.Claims, judge.Claim{ID: evil, Sentence: evil, Basis: []string{evil},
 		Check: judge.Final{Of: "phase", Want: series.Text(evil)}})
 	p.Chart.Panels[0].Title, p.Chart.Panels[0].Lines[0].Label = evil, evil

@@ -58,7 +58,7 @@ type pageView struct {
 	Claims                 []claimView
 	Guards                 []guardView
 	Chart                  *chart
-	Table                  judge.Table
+	Tables                 []judge.Table
 	Binaries               []binaryView
 	Facts, Params, Run     []pair
 }
@@ -101,7 +101,7 @@ func newView(r Run, c *chart) (pageView, error) {
 		Title: title(v.Outcome) + " " + v.Scenario, Outcome: title(v.Outcome), Class: string(v.Outcome),
 		Story: story(v), Fidelity: fidelity(v), Verdict: v, Versions: versions(v), Edits: edits(v),
 		Recorded: count(int(v.Facts), "fact") + " in " + secs(v.LastedSec),
-		Chart:    c, Table: r.Prediction.Table,
+		Chart:    c, Tables: r.Prediction.Tables,
 		Facts: pairs(v.Cluster.Facts), Params: params(r.Header.Params), Run: runPairs(r),
 	}
 	if !r.Header.Base.IsZero() {

@@ -4,6 +4,7 @@ package scenario
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"reckon.dev/reckon/harness/cluster"
@@ -13,9 +14,33 @@ import (
 
 // Component names used over the whole project.
 const (
-	Kubernetes   = "kubernetes"
-	ArgoRollouts = "argo-rollouts"
+	Kubernetes = "kubernetes"
+	// ControllerManager is a component of its own only where its version
+	// differs from that of Kubernetes; see ControllerManagerVersion.
+	ControllerManager = "kube-controller-manager"
+	ArgoRollouts      = "argo-rollouts"
 )
+
+// ControllerManagerVersion is the version of the controller manager among the
+// versions of a run: its own, or else that of Kubernetes.
+func ControllerManagerVersion(versions map[string]string) string {
+	if v, ok := versions[ControllerManager]; ok {
+		return v
+	}
+	return versions[Kubernetes]
+}
+
+// Versioned lists the components whose versions a drill can choose for a
+// scenario: those under test and those of the cluster.
+func Versioned(s Scenario) []string {
+	out := slices.Clone(s.Components())
+	for _, name := range []string{Kubernetes, ControllerManager} {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
 
 // Scenario knows one situation: how to bring it about and what must follow.
 type Scenario interface {
@@ -53,4 +78,10 @@ type Input struct {
 type GuardNames interface {
 	// Guards lists the guard ids with a sentence each.
 	Guards() map[string]string
+}
+
+// Exclusive is implemented by scenarios of which some runs need a cluster of
+// their own, because they disturb it or load it so that others would notice.
+type Exclusive interface {
+	Exclusive(params any) bool
 }

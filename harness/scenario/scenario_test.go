@@ -137,3 +137,16 @@ func TestDurationsSurviveJSON(t *testing.T) {
 		}
 	})
 }
+
+func TestControllerManagerVersionIsKubernetesUnlessItHasItsOwn(t *testing.T) {
+	t.Parallel()
+	for want, versions := range map[string]map[string]string{
+		"v1.37.2": {"kubernetes": "v1.37.2"},
+		"v1.36.3": {"kubernetes": "v1.37.2", "kube-controller-manager": "v1.36.3"},
+		"":        {"argo-rollouts": "v1.8.2"},
+	} {
+		if got := scenario.ControllerManagerVersion(versions); got != want {
+			t.Errorf("%v: %q, want %q", versions, got, want)
+		}
+	}
+}

@@ -15,13 +15,14 @@ import (
 )
 
 // Definition says how one series is read from a recording. Exactly one of
-// Object, Log, Sample and Derive is set.
+// Object, Sum, Log, Sample and Derive is set.
 type Definition struct {
 	Name string
 	Unit string
 	Doc  string
 
 	Object *FromObject
+	Sum    *SumOfObjects
 	Log    *FromLog
 	Sample *FromSample
 	Derive *Derived
@@ -35,6 +36,16 @@ type FromObject struct {
 	Namespace string
 	Value     func(*View) (Value, bool)
 	Gone      *Value
+}
+
+// SumOfObjects reads a state series off all objects of one resource together:
+// the sum of their values, such as the number of pods of a version. Value
+// returns ok = false for objects that do not count; what was deleted does not
+// either. The series begins with 0, once any object of the resource was seen.
+type SumOfObjects struct {
+	Resource  string
+	Namespace string
+	Value     func(*View) (float64, bool)
 }
 
 // FromLog reads an event series off a component's log: each line that the
@@ -91,7 +102,7 @@ func checkDefinitions(defs []Definition) error {
 	known := map[string]bool{}
 	for _, d := range defs {
 		sources := 0
-		for _, set := range []bool{d.Object != nil, d.Log != nil, d.Sample != nil, d.Derive != nil} {
+		for _, set := range []bool{d.Object != nil, d.Sum != nil, d.Log != nil, d.Sample != nil, d.Derive != nil} {
 			if set {
 				sources++
 			}
@@ -125,6 +136,7 @@ type builder struct {
 	series      []*Series
 	// refs name the source of points that are no object versions.
 	refs []string
+	sums map[int]*sum
 }
 
 func newBuilder(defs []Definition) *builder {
@@ -134,6 +146,7 @@ func newBuilder(defs []Definition) *builder {
 		byResource:  map[string][]int{},
 		byComponent: map[string][]int{},
 		bySample:    map[string][]int{},
+		sums:        map[int]*sum{},
 	}
 	for i, d := range defs {
 		s := &Series{Name: d.Name, Unit: d.Unit, Doc: d.Doc}
@@ -142,6 +155,10 @@ func newBuilder(defs []Definition) *builder {
 		case d.Object != nil:
 			s.Resources, s.stored = []string{d.Object.Resource}, true
 			b.byResource[d.Object.Resource] = append(b.byResource[d.Object.Resource], i)
+		case d.Sum != nil:
+			s.Resources, s.stored = []string{d.Sum.Resource}, true
+			b.byResource[d.Sum.Resource] = append(b.byResource[d.Sum.Resource], i)
+			b.sums[i] = newSum(d.Sum)
 		case d.Log != nil:
 			s.Kind, ref = Event, "log of "+d.Log.Component
 			b.byComponent[d.Log.Component] = append(b.byComponent[d.Log.Component], i)
@@ -186,6 +203,10 @@ func (b *builder) object(t time.Duration, o *recording.Object) error {
 		return fmt.Errorf("%s %s@%d: %w", o.Resource, o.Name, o.RV, err)
 	}
 	for _, i := range readers {
+		if sum := b.sums[i]; sum != nil {
+			sum.add(t, o, &view)
+			continue
+		}
 		from := b.defs[i].Object
 		if from.Namespace != "" && from.Namespace != o.Namespace {
 			continue
@@ -275,7 +296,10 @@ func (b *builder) step(t time.Duration, s *recording.Step) {
 
 // finish puts object series in store order and computes the derived ones.
 func (b *builder) finish() (*Set, error) {
-	for _, s := range b.series {
+	for i, s := range b.series {
+		if sum := b.sums[i]; sum != nil {
+			s.Points = sum.points()
+		}
 		if s.stored {
 			s.Points = sorted(s.Points)
 		}

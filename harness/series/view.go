@@ -11,10 +11,13 @@ type View struct {
 		Labels            map[string]string `json:"labels"`
 		Annotations       map[string]string `json:"annotations"`
 		DeletionTimestamp string            `json:"deletionTimestamp"`
+		Generation        int               `json:"generation"`
+		OwnerReferences   []Owner           `json:"ownerReferences"`
 	} `json:"metadata"`
 	Spec struct {
 		// Workloads.
 		Replicas *int `json:"replicas"`
+		Paused   bool `json:"paused"`
 		Template struct {
 			Metadata struct {
 				Labels map[string]string `json:"labels"`
@@ -31,7 +34,20 @@ type View struct {
 		Replicas          int    `json:"replicas"`
 		ReadyReplicas     int    `json:"readyReplicas"`
 		AvailableReplicas int    `json:"availableReplicas"`
+		UpdatedReplicas   int    `json:"updatedReplicas"`
 		Phase             string `json:"phase"`
+		// ObservedGeneration is a number, and a text in a Rollout.
+		ObservedGeneration json.RawMessage `json:"observedGeneration"`
+		// TerminatingReplicas is absent where the API server does not know it.
+		TerminatingReplicas *int `json:"terminatingReplicas"`
+		// StatefulSet.
+		CurrentRevision string `json:"currentRevision"`
+		UpdateRevision  string `json:"updateRevision"`
+		// PodDisruptionBudget.
+		CurrentHealthy     int `json:"currentHealthy"`
+		DesiredHealthy     int `json:"desiredHealthy"`
+		DisruptionsAllowed int `json:"disruptionsAllowed"`
+		ExpectedPods       int `json:"expectedPods"`
 		// Rollout.
 		Abort            bool   `json:"abort"`
 		PromoteFull      bool   `json:"promoteFull"`
@@ -53,6 +69,23 @@ type View struct {
 	InvolvedObject struct {
 		Kind, Name string
 	} `json:"involvedObject"`
+}
+
+// Owner is one owner reference.
+type Owner struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	Controller bool   `json:"controller"`
+}
+
+// Is says whether a condition of the type has the status ("True", "False", "Unknown").
+func (v *View) Is(condition, status string) bool {
+	for _, c := range v.Status.Conditions {
+		if c.Type == condition {
+			return c.Status == status
+		}
+	}
+	return false
 }
 
 // HTTPRoute is one route of a VirtualService.

@@ -33,9 +33,11 @@ type policy struct {
 	limit int
 	every time.Duration // ramp: one more pod each, 0 for none
 	next  time.Time     // when the ramp may ready its next pod
+	after time.Duration // start-up: each pod so long after it runs, 0 for none
 }
 
-// Readiness decides which pods are ready: exactly k of n, or one more every d.
+// Readiness decides which pods are ready: exactly k of n, one more every d, or
+// each pod d after it runs.
 // It never readies a pod that is being deleted.
 type Readiness struct {
 	client client.Client
@@ -47,11 +49,16 @@ type Readiness struct {
 	// marked is what we wrote last: only we write the gate, and a watch that
 	// lags must not make us ready a pod more than was asked for. Owned by Run.
 	marked map[types.UID]bool
+	// running is when each pod was first seen to run. Owned by Run.
+	running map[types.UID]time.Time
+	// refused are names of pods that are not to become ready.
+	refused map[string]bool
 }
 
 // NewReadiness makes a Readiness that holds every pod unready until told otherwise.
 func NewReadiness(c client.Client, clk clock.Clock) *Readiness {
-	return &Readiness{client: c, clock: clk, policies: map[string]policy{}, poke: make(chan struct{}, 1), marked: map[types.UID]bool{}}
+	return &Readiness{client: c, clock: clk, policies: map[string]policy{}, poke: make(chan struct{}, 1), marked: map[types.UID]bool{},
+		running: map[types.UID]time.Time{}, refused: map[string]bool{}}
 }
 
 // Open readies every pod of the version as soon as it exists.
@@ -66,10 +73,29 @@ func (r *Readiness) Ramp(version string, every time.Duration) {
 	r.set(version, policy{every: every, next: r.clock.Now().Add(every)})
 }
 
+// After readies each pod of the version d after it runs, as an application with
+// that start-up time.
+func (r *Readiness) After(version string, d time.Duration) {
+	r.set(version, policy{open: d <= 0, after: d})
+}
+
+// Refuse keeps the pod of that name from becoming ready, or lets it again. A pod
+// that is ready already becomes unready.
+func (r *Readiness) Refuse(name string, refuse bool) {
+	r.mu.Lock()
+	r.refused[name] = refuse
+	r.mu.Unlock()
+	r.wake()
+}
+
 func (r *Readiness) set(version string, p policy) {
 	r.mu.Lock()
 	r.policies[version] = p
 	r.mu.Unlock()
+	r.wake()
+}
+
+func (r *Readiness) wake() {
 	select {
 	case r.poke <- struct{}{}:
 	default:
@@ -118,27 +144,32 @@ func passing(err error) bool {
 }
 
 // apply brings the pods in line with the policies once, and returns a channel
-// that fires when the next ramp tick is due.
+// that fires when the next pod of a ramp or of a start-up is due.
 func (r *Readiness) apply(ctx context.Context, pods []*corev1.Pod) (<-chan time.Time, error) {
 	now := r.clock.Now()
+	r.note(pods, now)
 	var soonest time.Time
+	due := func(t time.Time) {
+		if !t.IsZero() && (soonest.IsZero() || t.Before(soonest)) {
+			soonest = t
+		}
+	}
 	for version, p := range r.snapshot() {
-		up, down := p.changes(ofVersion(pods, version), r.marked, now)
+		mine := r.allowed(ofVersion(pods, version))
+		up, down, next := r.changes(p, mine, now)
+		due(next)
 		for _, pod := range up {
 			if err := r.mark(ctx, pod, true); err != nil {
 				return nil, err
 			}
 		}
-		for _, pod := range down {
+		for _, pod := range append(down, r.forbidden(ofVersion(pods, version))...) {
 			if err := r.mark(ctx, pod, false); err != nil {
 				return nil, err
 			}
 		}
 		if p.every > 0 {
-			p = r.advance(version, p, now)
-			if soonest.IsZero() || p.next.Before(soonest) {
-				soonest = p.next
-			}
+			due(r.advance(version, p, now).next)
 		}
 	}
 	if soonest.IsZero() {
@@ -147,11 +178,34 @@ func (r *Readiness) apply(ctx context.Context, pods []*corev1.Pod) (<-chan time.
 	return r.clock.After(soonest.Sub(r.clock.Now())), nil
 }
 
-// changes picks the pods to ready (oldest name first) and to unready.
-func (p policy) changes(pods []*corev1.Pod, marked map[types.UID]bool, now time.Time) (up, down []*corev1.Pod) {
+// note remembers since when each pod runs.
+func (r *Readiness) note(pods []*corev1.Pod, now time.Time) {
+	for _, pod := range pods {
+		if _, ok := r.running[pod.UID]; !ok && pod.Status.Phase == corev1.PodRunning {
+			r.running[pod.UID] = now
+		}
+	}
+}
+
+func (r *Readiness) allowed(pods []*corev1.Pod) []*corev1.Pod {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return r.refused[pod.Name] })
+}
+
+// forbidden are pods that are ready and must not be.
+func (r *Readiness) forbidden(pods []*corev1.Pod) []*corev1.Pod {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !r.refused[pod.Name] || !r.marked[pod.UID] })
+}
+
+// changes picks the pods to ready (oldest name first) and to unready, and says
+// when the next pod's start-up ends.
+func (r *Readiness) changes(p policy, pods []*corev1.Pod, now time.Time) (up, down []*corev1.Pod, next time.Time) {
 	var ready, waiting []*corev1.Pod
 	for _, pod := range pods {
-		if marked[pod.UID] {
+		if r.marked[pod.UID] {
 			ready = append(ready, pod)
 		} else if pod.Status.Phase == corev1.PodRunning {
 			waiting = append(waiting, pod)
@@ -159,15 +213,31 @@ func (p policy) changes(pods []*corev1.Pod, marked map[types.UID]bool, now time.
 	}
 	switch {
 	case p.open:
-		return waiting, nil
+		return waiting, nil, next
+	case p.after > 0:
+		up, next = r.started(waiting, p.after, now)
+		return up, nil, next
 	case p.every > 0 && !now.Before(p.next):
-		return waiting[:min(1, len(waiting))], nil
+		return waiting[:min(1, len(waiting))], nil, next
 	case p.every > 0:
-		return nil, nil
+		return nil, nil, next
 	case len(ready) < p.limit:
-		return waiting[:min(p.limit-len(ready), len(waiting))], nil
+		return waiting[:min(p.limit-len(ready), len(waiting))], nil, next
 	}
-	return nil, ready[p.limit:]
+	return nil, ready[p.limit:], next
+}
+
+// started are the pods whose start-up is over, and when that of the next one is.
+func (r *Readiness) started(waiting []*corev1.Pod, after time.Duration, now time.Time) (up []*corev1.Pod, next time.Time) {
+	for _, pod := range waiting {
+		switch at := r.running[pod.UID].Add(after); {
+		case !now.Before(at):
+			up = append(up, pod)
+		case next.IsZero() || at.Before(next):
+			next = at
+		}
+	}
+	return up, next
 }
 
 // advance moves a ramp's next tick past now, unless the policy was replaced meanwhile.

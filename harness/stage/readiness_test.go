@@ -41,27 +41,60 @@ func TestPolicyChanges(t *testing.T) {
 		marked   string
 		up, down string
 	}{
-		"open readies all that run":             {policy{open: true}, append(slices.Clone(running), pod("d", corev1.PodPending)), "a", "b c", ""},
-		"hold 0 readies none":                   {policy{limit: 0}, running, "", "", ""},
-		"hold 2 readies up to two":              {policy{limit: 2}, running, "a", "b", ""},
-		"hold 2 unreadies the third":            {policy{limit: 2}, running, "a b c", "", "c"},
-		"hold more than exist readies all":      {policy{limit: 9}, running, "", "a b c", ""},
-		"a ramp before its tick readies none":   {policy{every: time.Second, next: now.Add(1)}, running, "", "", ""},
-		"a ramp at its tick readies one":        {policy{every: time.Second, next: now}, running, "a", "b", ""},
-		"a late ramp still readies only one":    {policy{every: time.Second, next: now.Add(-5 * time.Second)}, running, "", "a", ""},
-		"a ramp with nothing left readies none": {policy{every: time.Second, next: now}, running, "a b c", "", ""},
-		"no pods":                               {policy{open: true}, nil, "", "", ""},
+		"open readies all that run":                {policy{open: true}, append(slices.Clone(running), pod("d", corev1.PodPending)), "a", "b c", ""},
+		"hold 0 readies none":                      {policy{limit: 0}, running, "", "", ""},
+		"hold 2 readies up to two":                 {policy{limit: 2}, running, "a", "b", ""},
+		"hold 2 unreadies the third":               {policy{limit: 2}, running, "a b c", "", "c"},
+		"hold more than exist readies all":         {policy{limit: 9}, running, "", "a b c", ""},
+		"a ramp before its tick readies none":      {policy{every: time.Second, next: now.Add(1)}, running, "", "", ""},
+		"a ramp at its tick readies one":           {policy{every: time.Second, next: now}, running, "a", "b", ""},
+		"a late ramp still readies only one":       {policy{every: time.Second, next: now.Add(-5 * time.Second)}, running, "", "a", ""},
+		"a ramp with nothing left readies none":    {policy{every: time.Second, next: now}, running, "a b c", "", ""},
+		"a start-up readies what runs for so long": {policy{after: 2 * time.Second}, running, "", "a b", ""},
+		"a start-up leaves ready pods alone":       {policy{after: time.Second}, running, "a b", "c", ""},
+		"no pods":                                  {policy{open: true}, nil, "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			marked := map[types.UID]bool{}
+			r := NewReadiness(nil, clocktesting.NewFakeClock(now))
 			for _, n := range strings.Fields(c.marked) {
-				marked[types.UID(n)] = true
+				r.marked[types.UID(n)] = true
 			}
-			up, down := c.policy.changes(c.pods, marked, now)
+			for _, p := range c.pods { // a runs for 3 s, b for 2 s, c for 1 s
+				r.running[p.UID] = now.Add(-time.Duration('d'-p.Name[0]) * time.Second)
+			}
+			up, down, _ := r.changes(c.policy, c.pods, now)
 			if names(up) != c.up || names(down) != c.down {
 				t.Errorf("up %q down %q, want %q and %q", names(up), names(down), c.up, c.down)
 			}
 		})
+	}
+}
+
+func TestAStartUpSaysWhenTheNextPodIsDue(t *testing.T) {
+	now := time.Unix(100, 0)
+	r := NewReadiness(nil, clocktesting.NewFakeClock(now))
+	pods := []*corev1.Pod{pod("a", corev1.PodRunning), pod("b", corev1.PodRunning)}
+	r.running["a"], r.running["b"] = now.Add(-3*time.Second), now.Add(-time.Second)
+	up, _, next := r.changes(policy{after: 4 * time.Second}, pods, now)
+	if names(up) != "" || !next.Equal(now.Add(time.Second)) {
+		t.Errorf("readies %q and then at %s, want none and a second later", names(up), next)
+	}
+}
+
+func TestARefusedPodIsNotReady(t *testing.T) {
+	r := NewReadiness(nil, clocktesting.NewFakeClock(time.Unix(100, 0)))
+	pods := func() []*corev1.Pod { return []*corev1.Pod{pod("a", corev1.PodRunning), pod("b", corev1.PodRunning)} }
+	r.marked["a"] = true
+	r.Refuse("a", true)
+	if got := names(r.allowed(pods())); got != "b" {
+		t.Errorf("allowed %q, want b", got)
+	}
+	if got := names(r.forbidden(pods())); got != "a" {
+		t.Errorf("forbidden %q, want a, which is ready", got)
+	}
+	r.Refuse("a", false)
+	if got := names(r.forbidden(pods())); got != "" {
+		t.Errorf("forbidden %q after it was allowed again", got)
 	}
 }
 

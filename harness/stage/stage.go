@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,7 +25,9 @@ const VersionLabel = "reckon.dev/version"
 // Stage is made by the engine, one for each run.
 type Stage struct {
 	// Client writes as the script; every write becomes a call in the recording.
-	Client    client.Client
+	Client client.Client
+	// Kube is the same for libraries that want client-go's own.
+	Kube      kubernetes.Interface
 	Namespace string
 	Recorder  *record.Recorder
 	Readiness *Readiness

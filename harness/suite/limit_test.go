@@ -106,7 +106,7 @@ func play(root string) error {
 		return err
 	}
 	d.Spec.Scenarios[0].Matrix = map[string][]any{"quiet": {"10m", "1s"}}
-	p, err := plan.New(d, plan.Overrides{Set: []string{"replicas=1", "minPodsPerReplicaSet=0", "ramp=200ms"}})
+	p, err := plan.New(d, plan.Overrides{Parallel: 2, Set: []string{"replicas=1", "minPodsPerReplicaSet=0", "ramp=200ms"}})
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func play(root string) error {
 		},
 	}
 	s := &suite.Suite{
-		Plan: p, Parallel: 2,
+		Plan: p,
 		Limit: func(c plan.Cell) time.Duration {
 			if c.Name == slow {
 				return 5 * time.Second

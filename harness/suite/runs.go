@@ -79,7 +79,7 @@ func (r *Runs) work() {
 			}
 		}
 	}()
-	for range max(r.suite.Parallel, 1) {
+	for range max(r.suite.Plan.Parallel, 1) {
 		r.done.Go(func() {
 			for j := range jobs {
 				r.finish(j.task, r.run(j.task, j.repetition))

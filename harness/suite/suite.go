@@ -17,7 +17,9 @@ import (
 	"reckon.dev/reckon/harness/plan"
 )
 
-// Suite runs the cells of a plan.
+// Suite runs the cells of a plan, as many at a time as the plan says. Ginkgo
+// itself runs one spec after the other in one process; the runs that its specs
+// wait for are what is parallel.
 type Suite struct {
 	Plan *plan.Plan
 	// Prepare, if set, is called by Execute with the selected cells before the
@@ -25,10 +27,9 @@ type Suite struct {
 	Prepare func(ctx context.Context, cells []plan.Cell) error
 	// Run runs one repetition of a cell.
 	Run RunFunc
-	// Parallel is how many runs are under way at a time, at least 1. Ginkgo
-	// itself runs one spec after the other in one process; the runs that its
-	// specs wait for are what is parallel.
-	Parallel int
+	// Close, if set, is for callers of Register: it takes down what runs shared,
+	// after RunSpecs.
+	Close func(ctx context.Context) error
 	// Limit is how long one run of a cell may take; nil is a generous one.
 	Limit func(c plan.Cell) time.Duration
 }

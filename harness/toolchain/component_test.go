@@ -77,6 +77,17 @@ func TestCatalogueIsConsistent(t *testing.T) {
 	}
 }
 
+func TestTheControllerManagerAloneIsOneProgramOfTheSameModule(t *testing.T) {
+	t.Parallel()
+	whole, alone := kubernetes(), kubeControllerManager()
+	if alone.Module != whole.Module || alone.Pin != whole.Pin || !slices.Equal(alone.LDFlags, whole.LDFlags) {
+		t.Errorf("built otherwise than kubernetes: %+v", alone)
+	}
+	if len(alone.Programs) != 1 || !slices.Contains(whole.Programs, alone.Programs[0]) || alone.Programs[0].Name != alone.Name {
+		t.Errorf("programs %+v", alone.Programs)
+	}
+}
+
 func TestLinkerFlagsStateTheVersion(t *testing.T) {
 	t.Parallel()
 	want := "-s -w -X k8s.io/component-base/version.gitVersion=v1.37.2" +

@@ -40,7 +40,7 @@ type Program struct {
 // Catalogue is every component that can be built. Each call returns a fresh
 // copy.
 func Catalogue() []Component {
-	return []Component{kubernetes(), etcd(), kwok(), kwokctl(), argoRollouts()}
+	return []Component{kubernetes(), kubeControllerManager(), etcd(), kwok(), kwokctl(), argoRollouts()}
 }
 
 func kubernetes() Component {
@@ -60,6 +60,15 @@ func kubernetes() Component {
 			"v1.35.4", "v1.36.1", "v1.36.3", "v1.37.2",
 		},
 	}
+}
+
+// kubeControllerManager is apart from kubernetes for clusters whose controller
+// manager is of another version: only that program is compiled.
+func kubeControllerManager() Component {
+	c := kubernetes()
+	c.Name = "kube-controller-manager"
+	c.Programs = []Program{{Name: "kube-controller-manager", Package: "cmd/kube-controller-manager"}}
+	return c
 }
 
 func etcd() Component {

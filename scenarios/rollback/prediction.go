@@ -37,7 +37,7 @@ func (p Params) Predict(trace rollouts.Trace, version string, known bool, guards
 		Guards:      k.guards(guards),
 		Definitions: p.Definitions(),
 		Chart:       k.chart(),
-		Table:       k.table(),
+		Tables:      []judge.Table{k.table()},
 	}
 	if !known {
 		out.Notes = append(out.Notes, fmt.Sprintf("the model knows no Argo Rollouts %s: the nearest group, %s, was used", version, trace.Rules.Group))

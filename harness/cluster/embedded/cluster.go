@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 
 var (
 	_ cluster.Cluster            = (*Cluster)(nil)
-	_ cluster.APIServerRestarter = (*Cluster)(nil)
+	_ cluster.ComponentRestarter = (*Cluster)(nil)
 	_ cluster.Host               = (*Cluster)(nil)
 )
 
@@ -143,39 +145,59 @@ func (c *Cluster) watch(p *process.Process) {
 	}
 }
 
-// StopAPIServer takes the API server away at once, as a crash does. Its port
-// stays reserved. There is no gentle way: asked with SIGTERM the server stays
-// for as long as any client keeps a request open, and the outage would begin at
-// no particular moment.
-func (c *Cluster) StopAPIServer(ctx context.Context) error {
-	c.mu.Lock()
-	p := c.parts[apiServerName]
-	c.mu.Unlock()
-	if p == nil {
-		return fmt.Errorf("cluster %s has no API server", c.cfg.Name)
+// restartable says for each part that can be restarted when it is back.
+var restartable = map[string]func(*probes, context.Context) error{
+	apiServerName: (*probes).apiServerReady,
+	// Its caches fill only afterwards: nothing shows from outside when.
+	controllerManagerName: func(p *probes, ctx context.Context) error { return p.healthy(ctx, portControllerManager) },
+}
+
+// part is the process of a part that can be restarted.
+func (c *Cluster) part(component string) (*process.Process, error) {
+	if restartable[component] == nil {
+		return nil, fmt.Errorf("cluster %s: %q cannot be restarted, only %s", c.cfg.Name, component, strings.Join(slices.Sorted(maps.Keys(restartable)), " and "))
+	}
+	if p := c.Processes()[component]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("cluster %s has no %s", c.cfg.Name, component)
+}
+
+// StopComponent takes a part away at once, as a crash does. Its port stays
+// reserved. There is no gentle way: asked with SIGTERM the API server stays for
+// as long as any client keeps a request open, and the outage would begin at no
+// particular moment.
+func (c *Cluster) StopComponent(ctx context.Context, component string) error {
+	p, err := c.part(component)
+	if err != nil {
+		return err
 	}
 	return p.Kill(ctx)
 }
 
-// StartAPIServer brings it back on the same port and returns when it is ready.
-func (c *Cluster) StartAPIServer(ctx context.Context) error {
-	if p := c.Processes()[apiServerName]; p != nil && p.Running() {
-		return fmt.Errorf("cluster %s: the API server is running", c.cfg.Name)
+// StartComponent brings it back on the same port and returns when it is ready.
+func (c *Cluster) StartComponent(ctx context.Context, component string) error {
+	p, err := c.part(component)
+	if err != nil {
+		return err
 	}
-	if err := c.start(ctx, apiServerName); err != nil {
+	if p.Running() {
+		return fmt.Errorf("cluster %s: %s is running", c.cfg.Name, component)
+	}
+	if err := c.start(ctx, component); err != nil {
 		return err
 	}
 	ctx, cancel := c.unlessFailed(ctx)
 	defer cancel()
-	return c.probe.apiServerReady(ctx)
+	return restartable[component](c.probe, ctx)
 }
 
-// RestartAPIServer stops and starts it.
-func (c *Cluster) RestartAPIServer(ctx context.Context) error {
-	if err := c.StopAPIServer(ctx); err != nil {
+// RestartComponent stops and starts it.
+func (c *Cluster) RestartComponent(ctx context.Context, component string) error {
+	if err := c.StopComponent(ctx, component); err != nil {
 		return err
 	}
-	return c.StartAPIServer(ctx)
+	return c.StartComponent(ctx, component)
 }
 
 // unlessFailed ends a context when the cluster fails, with the reason as cause.

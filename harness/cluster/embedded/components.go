@@ -6,14 +6,15 @@ import (
 	"runtime"
 	"strconv"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/process"
 )
 
 // Names of the processes, of their logs and of their binaries.
 const (
 	etcdName              = "etcd"
-	apiServerName         = "kube-apiserver"
-	controllerManagerName = "kube-controller-manager"
+	apiServerName         = cluster.APIServer
+	controllerManagerName = cluster.ControllerManager
 	schedulerName         = "kube-scheduler"
 	kwokName              = "kwok"
 )
@@ -167,8 +168,16 @@ func (b blueprint) controllerManager() []string {
 		"--cluster-signing-key-file="+b.lay.key(certCA),
 		fmt.Sprintf("--kube-api-qps=%d", componentQPS),
 		fmt.Sprintf("--kube-api-burst=%d", 2*componentQPS),
+		"--"+hpaSyncPeriodFlag+"="+hpaSyncPeriod,
 	)
 }
+
+// The default of 15 s would make a drill about autoscaling wait three times as
+// long. The flag is the fact's name too.
+const (
+	hpaSyncPeriodFlag = "horizontal-pod-autoscaler-sync-period"
+	hpaSyncPeriod     = "5s"
+)
 
 // The default of 20 calls a second would make drills measure the throttling of
 // the controller manager instead of the controller under test.

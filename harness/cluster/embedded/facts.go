@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,7 @@ func (c *Cluster) collectFacts(ctx context.Context) error {
 		"readinessGate":    cluster.ReadinessGate,
 		"leaderElection":   "off",
 		"nodeLeaseSeconds": "40",
+		hpaSyncPeriodFlag:  hpaSyncPeriod,
 	}
 	for component, version := range c.cfg.Versions {
 		facts["version/"+component] = version
@@ -41,9 +43,13 @@ func (c *Cluster) collectFacts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, component := range []string{apiServerName, controllerManagerName, schedulerName} {
-		if _, given := facts["version/"+component]; !given || component == apiServerName {
-			facts["version/"+component] = version.GitVersion
+	facts["version/"+apiServerName] = version.GitVersion
+	for _, component := range []string{controllerManagerName, schedulerName} {
+		if _, given := facts["version/"+component]; given {
+			continue
+		}
+		if facts["version/"+component], err = programVersion(ctx, c.plan.bins[component]); err != nil {
+			return err
 		}
 	}
 	if facts["version/"+etcdName], err = c.etcdVersion(ctx); err != nil {
@@ -60,6 +66,15 @@ func (c *Cluster) collectFacts(ctx context.Context) error {
 	c.facts = facts
 	c.mu.Unlock()
 	return nil
+}
+
+// programVersion asks the program: it need not be of the API server's version.
+func programVersion(ctx context.Context, path string) (string, error) {
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", path, err)
+	}
+	return strings.TrimPrefix(strings.TrimSpace(string(out)), "Kubernetes "), nil
 }
 
 // etcdVersion asks over TLS with the certificate that was made for it.

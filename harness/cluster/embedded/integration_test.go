@@ -88,6 +88,8 @@ func TestCluster(t *testing.T) {
 	t.Run("GateDecidesReadiness", func(t *testing.T) { checkGate(t, c) })
 	t.Run("PodWithoutGateIsReady", func(t *testing.T) { checkUngated(t, c) })
 	t.Run("APIServerRestart", func(t *testing.T) { checkRestart(t, c) })
+	t.Run("ControllerManagerRestart", func(t *testing.T) { checkManagerRestart(t, c) })
+	t.Run("RestartIsRefused", func(t *testing.T) { checkRefusedRestarts(t, c) })
 	t.Run("ListensOnLoopbackOnlyAfterRestart", func(t *testing.T) { checkListeners(t, c) })
 }
 
@@ -100,7 +102,7 @@ func checkFacts(t *testing.T, c *Cluster) {
 			t.Errorf("no digest of %s", component)
 		}
 	}
-	for _, component := range []string{etcdName, apiServerName} {
+	for _, component := range []string{etcdName, apiServerName, controllerManagerName, schedulerName} {
 		if !strings.HasPrefix(c.Facts()["version/"+component], "v") {
 			t.Errorf("version of %s: %q", component, c.Facts()["version/"+component])
 		}
@@ -361,18 +363,18 @@ func checkRestart(t *testing.T, c *Cluster) {
 	client := clientOf(t, c)
 	before := c.Processes()[apiServerName].PID()
 	lap := stopwatch(t)
-	if err := c.StopAPIServer(t.Context()); err != nil {
+	if err := c.StopComponent(t.Context(), cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
 	lap("stopped")
 	if _, err := client.Discovery().ServerVersion(); err == nil {
 		t.Error("the API answers although its server was stopped")
 	}
-	if err := c.StartAPIServer(t.Context()); err != nil {
+	if err := c.StartComponent(t.Context(), cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
 	lap("started")
-	if err := c.RestartAPIServer(t.Context()); err != nil {
+	if err := c.RestartComponent(t.Context(), cluster.APIServer); err != nil {
 		t.Fatal(err)
 	}
 	lap("restarted")
@@ -391,6 +393,63 @@ func checkRestart(t *testing.T, c *Cluster) {
 	eventually(t, "available after the restart", func() bool { return available(t, client, "after") == 3 })
 }
 
+func checkManagerRestart(t *testing.T, c *Cluster) {
+	client := clientOf(t, c)
+	before, server := c.Processes()[controllerManagerName].PID(), c.plan.url(portControllerManager)
+	lap := stopwatch(t)
+	if err := c.StopComponent(t.Context(), cluster.ControllerManager); err != nil {
+		t.Fatal(err)
+	}
+	lap("stopped")
+	mustDeploy(t, client, deployment("orphan", 3, false))
+	select {
+	case <-c.Done():
+		t.Fatalf("the cluster failed of a stop that was asked for: %v", c.Err())
+	case <-time.After(time.Second): // a controller manager that lives needs some milliseconds
+	}
+	if sets, err := client.AppsV1().ReplicaSets("default").List(t.Context(), metav1.ListOptions{LabelSelector: "app=orphan"}); err != nil || len(sets.Items) != 0 {
+		t.Errorf("somebody reconciles although the controller manager was stopped: %v, %v", sets.Items, err)
+	}
+	lap("nobody reconciled")
+	if err := c.StartComponent(t.Context(), cluster.ControllerManager); err != nil {
+		t.Fatal(err)
+	}
+	lap("started")
+	eventually(t, "available after the start", func() bool { return available(t, client, "orphan") == 3 })
+	lap("reconciled")
+	if err := c.RestartComponent(t.Context(), cluster.ControllerManager); err != nil {
+		t.Fatal(err)
+	}
+	lap("restarted")
+	if after := c.Processes()[controllerManagerName].PID(); after == before {
+		t.Error("the same process")
+	}
+	if !c.probe.get(t.Context(), server+"/healthz") {
+		t.Error("not at the same address")
+	}
+	if c.Err() != nil {
+		t.Error(c.Err())
+	}
+}
+
+func checkRefusedRestarts(t *testing.T, c *Cluster) {
+	for name, do := range map[string]struct {
+		err  error
+		want string
+	}{
+		"the start of what runs":          {c.StartComponent(t.Context(), cluster.ControllerManager), "kube-controller-manager is running"},
+		"what cannot come back":           {c.RestartComponent(t.Context(), etcdName), `"etcd" cannot be restarted, only kube-apiserver and kube-controller-manager`},
+		"the stop of what cannot be back": {c.StopComponent(t.Context(), kwokName), `"kwok" cannot be restarted`},
+	} {
+		if do.err == nil || !strings.Contains(do.err.Error(), do.want) {
+			t.Errorf("%s: %v", name, do.err)
+		}
+	}
+	if c.Err() != nil {
+		t.Error(c.Err())
+	}
+}
+
 func stopwatch(t *testing.T) func(what string) {
 	last := time.Now()
 	return func(what string) {
@@ -401,17 +460,32 @@ func stopwatch(t *testing.T) func(what string) {
 }
 
 func TestEndOfAComponentIsNoticed(t *testing.T) {
-	c := mustUp(t, testConfig(t))
-	if err := syscall.Kill(c.Processes()[schedulerName].PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-c.Done():
-	case <-time.After(10 * time.Second):
-		t.Fatal("not noticed")
-	}
-	if err := c.Err(); err == nil || !strings.Contains(err.Error(), schedulerName) || !strings.Contains(err.Error(), "signal: killed") {
-		t.Error(err)
+	for _, c := range []struct {
+		name, component string
+		before          func(*Cluster) error
+	}{
+		{"the scheduler", schedulerName, func(*Cluster) error { return nil }},
+		{"a controller manager that was restarted", controllerManagerName, func(c *Cluster) error {
+			return c.RestartComponent(t.Context(), controllerManagerName)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			up := mustUp(t, testConfig(t))
+			if err := c.before(up); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Kill(up.Processes()[c.component].PID(), syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-up.Done():
+			case <-time.After(10 * time.Second):
+				t.Fatal("not noticed")
+			}
+			if err := up.Err(); err == nil || !strings.Contains(err.Error(), c.component) || !strings.Contains(err.Error(), "signal: killed") {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,84 @@
+package judge
+
+import (
+	"fmt"
+	"math"
+
+	"reckon.dev/reckon/harness/series"
+)
+
+// Extreme says which end of a series a Bound is about.
+type Extreme string
+
+const (
+	Least    Extreme = "least"
+	Greatest Extreme = "greatest"
+)
+
+// Bound: the least or greatest value of a series lies from Low to High, both
+// included. The observed value is the extreme itself, so that a reader sees how
+// close it came.
+type Bound struct {
+	Of        string
+	Extreme   Extreme
+	Low, High float64
+	Unit      string
+	Window    series.Window
+}
+
+func (c Bound) Series() []string { return []string{c.Of} }
+
+func (c Bound) Predicted() string {
+	switch {
+	case c.Low == c.High:
+		return c.say(c.Low)
+	case math.IsInf(c.High, 1):
+		return fmt.Sprintf("%s at least %.6g%s", c.Extreme, c.Low, unit(c.Unit))
+	case math.IsInf(c.Low, -1):
+		return fmt.Sprintf("%s at most %.6g%s", c.Extreme, c.High, unit(c.Unit))
+	}
+	return fmt.Sprintf("%s %.6g to %.6g%s", c.Extreme, c.Low, c.High, unit(c.Unit))
+}
+
+func (c Bound) say(v float64) string { return fmt.Sprintf("%s %.6g%s", c.Extreme, v, unit(c.Unit)) }
+
+func unit(u string) string {
+	if u == "" {
+		return ""
+	}
+	return " " + u
+}
+
+func (c Bound) Eval(set *series.Set) (Finding, error) {
+	s, in, less, err := view(set, c.Of, c.Window)
+	if err != nil || less != nil {
+		return deref(less), err
+	}
+	points := s.Changes(in)
+	if len(points) == 0 {
+		return inconclusive(0, "no sample of %s inside the window", c.Of), nil
+	}
+	extreme := points[0]
+	for _, p := range points[1:] {
+		if c.beyond(p.Value.Num, extreme.Value.Num) {
+			extreme = p
+		}
+	}
+	v := extreme.Value.Num
+	f := Finding{Status: Held, Observed: c.say(v), Samples: len(points)}.at(extreme)
+	if v < c.Low || v > c.High {
+		f.Status, f.Why = Broken, fmt.Sprintf("%s was %.6g at the %s, where %s was predicted", c.Of, v, c.Extreme, c.Predicted())
+	}
+	passed := c.Extreme == Least && v < c.Low || c.Extreme == Greatest && v > c.High
+	if passed && early(set, s, in, extreme) == nil {
+		return f, nil // seen is seen: no gap can undo it
+	}
+	return hidden(set, in, false, f, c.Of), nil
+}
+
+func (c Bound) beyond(v, than float64) bool {
+	if c.Extreme == Least {
+		return v < than
+	}
+	return v > than
+}

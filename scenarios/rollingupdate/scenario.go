@@ -1,0 +1,98 @@
+// Package rollingupdate is the scenario rolling-update: a Deployment's template
+// changes, and the two ReplicaSets change places between two fences. Meanwhile
+// it may be scaled, or changed once more.
+package rollingupdate
+
+import (
+	"time"
+
+	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/scenarios/workload"
+)
+
+// What happens while the update is under way.
+const (
+	Nothing  = "nothing"
+	Scale    = "scale"
+	Rollover = "rollover"
+)
+
+// How the new pods become ready.
+const (
+	StartUp  = "start-up"
+	OneByOne = "one-by-one"
+)
+
+// Params are the scenario's parameters.
+type Params struct {
+	workload.Deployment
+	Readiness string            `json:"readiness" enum:"start-up,one-by-one" doc:"each new pod becomes ready so long after it runs, or one new pod each"`
+	Startup   scenario.Duration `json:"startup" doc:"the time of readiness"`
+	Meanwhile string            `json:"meanwhile" enum:"nothing,scale,rollover" doc:"what happens while the update is held: nothing, another number of replicas, or a third template"`
+	Held      int               `json:"held" min:"0" max:"2000" doc:"ready pods of the new version at which the update is held for that"`
+	ScaleTo   int               `json:"scaleTo" min:"0" max:"2000" doc:"replicas after the scaling"`
+	Quiet     scenario.Duration `json:"quiet" doc:"how long nothing may change after the end"`
+}
+
+// Scenario is rolling-update.
+type Scenario struct{}
+
+var (
+	_ scenario.Scenario  = Scenario{}
+	_ scenario.Exclusive = Scenario{}
+)
+
+func (Scenario) Name() string { return "rolling-update" }
+
+func (Scenario) Summary() string {
+	return "change a Deployment's template: how few pods are available, how many exist, in which order?"
+}
+
+func (Scenario) Needs() []cluster.Capability {
+	return []cluster.Capability{cluster.ScriptedReadiness}
+}
+
+func (Scenario) Components() []string { return nil }
+
+func (Scenario) Defaults() any {
+	return &Params{
+		Deployment: workload.DefaultDeployment(4),
+		Readiness:  StartUp, Startup: scenario.Duration(500 * time.Millisecond),
+		Meanwhile: Nothing, Held: 1, ScaleTo: 8, Quiet: workload.Quiet,
+	}
+}
+
+func (Scenario) Check(params any, _ map[string]string) error {
+	p := params.(*Params)
+	if err := p.Deployment.Check(); err != nil {
+		return err
+	}
+	if p.Meanwhile != Nothing && p.Strategy == workload.Recreate {
+		return scenario.Refuse("meanwhile", "%q is not there for the strategy Recreate, which cannot be held half-way", p.Meanwhile)
+	}
+	return nil
+}
+
+// crowd is from how many pods on a run is alone on its cluster: the controllers
+// are busy with it for seconds, which others would notice.
+const crowd = 200
+
+// Exclusive says so for large Deployments.
+func (Scenario) Exclusive(params any) bool {
+	p := params.(*Params)
+	return max(p.Replicas, p.ScaleTo) >= crowd
+}
+
+func (Scenario) Expected(params any) time.Duration {
+	p := params.(*Params)
+	each := p.Startup.Std() + time.Duration(p.MinReadySeconds)*time.Second + p.Linger.Std()
+	rounds := p.Replicas
+	if least, most := p.Fences(); p.Readiness == StartUp && most > least {
+		rounds = (p.Replicas + most - least - 1) / (most - least)
+	}
+	if p.Meanwhile != Nothing {
+		rounds *= 2
+	}
+	return 6*time.Second + time.Duration(rounds)*(each+200*time.Millisecond) + p.Quiet.Std()
+}

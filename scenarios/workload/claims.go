@@ -1,0 +1,209 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/model/deployment"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/series"
+)
+
+// Key makes claims about one Deployment from the model of one version.
+type Key struct {
+	Deployment Deployment
+	// Versions are the templates that the drill applies, in order.
+	Versions []string
+	Rules    deployment.Rules
+	known    bool
+	version  string
+}
+
+// NewKey takes the model of the cell's controller manager.
+func NewKey(d Deployment, in scenario.Input, versions ...string) Key {
+	version := scenario.ControllerManagerVersion(in.Versions)
+	rules, known := deployment.RulesFor(version)
+	return Key{Deployment: d, Versions: versions, Rules: rules, known: known, version: version}
+}
+
+// Prediction is an answer key without claims: the model, its series and a chart.
+func (k Key) Prediction() judge.Prediction {
+	out := judge.Prediction{
+		Model:       "deployment " + string(k.Rules.Group),
+		Definitions: Definitions(k.Versions...),
+		Chart:       k.chart(),
+	}
+	if !k.known {
+		out.Notes = append(out.Notes, fmt.Sprintf("the model knows no Kubernetes %s: the nearest group, %s, was used", k.version, k.Rules.Group))
+	}
+	return out
+}
+
+func (k Key) basis(rules ...deployment.Rule) []string {
+	var out []string
+	for _, r := range rules {
+		if b := k.Rules.Basis(r); b.Line > 0 {
+			out = append(out, b.String())
+		}
+	}
+	return out
+}
+
+// bound makes a claim that the extreme of a series lies from low to high.
+func (k Key) bound(id, sentence, of string, extreme judge.Extreme, low, high float64, window series.Window, rules ...deployment.Rule) judge.Claim {
+	return judge.Claim{
+		ID: id, Sentence: sentence, Basis: k.basis(rules...),
+		Check: judge.Bound{Of: of, Extreme: extreme, Low: low, High: high, Unit: "pods", Window: window},
+	}
+}
+
+// Ceiling: all ReplicaSets together never want more than the upper fence.
+func (k Key) Ceiling(most int, window series.Window) judge.Claim {
+	return k.bound("ceiling", fmt.Sprintf("all ReplicaSets together never want more than %d pods", most),
+		Total, judge.Greatest, float64(k.Deployment.Replicas), float64(most), window, deployment.RuleFenceposts, deployment.RuleNewSize)
+}
+
+// Floor: the ReplicaSets' status never shows fewer available pods than the lower
+// fence, and neither do the pods themselves.
+func (k Key) Floor(least int, window series.Window) []judge.Claim {
+	return []judge.Claim{
+		k.bound("floor", fmt.Sprintf("the ReplicaSets never report fewer than %d available pods", least),
+			Available, judge.Least, float64(least), math.Inf(1), window, deployment.RuleFenceposts, deployment.RuleOld),
+		k.bound("floor-pods", fmt.Sprintf("never fewer than %d pods are ready", least),
+			Ready, judge.Least, float64(least), math.Inf(1), window, deployment.RuleFenceposts, deployment.RuleOld, deployment.RulePodOrder),
+	}
+}
+
+// Existing: terminating pods count in no fence, so more pods may exist than the
+// upper one allows. The greatest number is reported; what bounds it is that
+// every pod was once wanted.
+func (k Key) Existing(most int, window series.Window) judge.Claim {
+	return k.bound("existing", fmt.Sprintf("pods that exist, terminating ones included, may pass the upper fence of %d: no fence counts them", most),
+		Existing, judge.Greatest, float64(k.Deployment.Replicas), float64(most+k.Deployment.Replicas), window, deployment.RuleNewSize)
+}
+
+// Sequences are the sizes that each ReplicaSet takes, where only one order is possible.
+func (k Key) Sequences(orders map[string][]int, window series.Window) []judge.Claim {
+	var out []judge.Claim
+	for _, v := range k.Versions {
+		sizes, ok := orders[v]
+		if !ok {
+			continue
+		}
+		out = append(out, judge.Claim{
+			ID: "sizes-" + v, Sentence: "the ReplicaSet of " + v + " takes exactly these sizes: no other order is possible",
+			Basis: k.basis(deployment.RuleNewSize, deployment.RuleUnhealthy, deployment.RuleOld),
+			Check: judge.Sequence{Of: Wanted(v), Want: judge.Numbers(sizes...), Window: window},
+		})
+	}
+	return out
+}
+
+// Final is the value of a series at the end of a window.
+func (k Key) Final(id, sentence, of string, want series.Value, window series.Window, rules ...deployment.Rule) judge.Claim {
+	return judge.Claim{ID: id, Sentence: sentence, Basis: k.basis(rules...), Check: judge.Final{Of: of, Want: want, Window: window}}
+}
+
+// Ended: one version has all pods, the others none, and the Deployment says so.
+func (k Key) Ended(version string, replicas, revision int, window series.Window) []judge.Claim {
+	out := []judge.Claim{
+		k.Final("final-revision", "the Deployment's revision at the end", Revision, series.Text(fmt.Sprint(revision)), window, deployment.RuleRevision),
+		k.Final("final-progressing", "the condition Progressing at the end", Progressing, series.Text("True/NewReplicaSetAvailable"), window, deployment.RuleComplete),
+		k.Final("final-available", "available pods at the end", Available, series.Number(float64(replicas)), window, deployment.RuleNewSize),
+	}
+	for _, v := range k.Versions {
+		want := 0
+		if v == version {
+			want = replicas
+		}
+		out = append(out, k.Final("final-"+v, "the wanted size of "+v+" at the end", Wanted(v), series.Number(float64(want)), window, deployment.RuleOld))
+	}
+	return out
+}
+
+// Still: nothing moves for a while after the end, and the controller lives.
+func (k Key) Still(d time.Duration) judge.Claim {
+	of := []string{Total, Live, Progressing, Revision}
+	for _, v := range k.Versions {
+		of = append(of, Wanted(v), ReadyOf(v))
+	}
+	return judge.Claim{
+		ID: "quiet", Sentence: "nothing moves after the end, and the controller answers when it is asked afterwards",
+		Basis: []string{"no rule of the model has anything left to do"},
+		Check: judge.Quiet{
+			Of: of, For: d, Window: series.Window{From: StepQuiet, To: StepQuiet},
+			Proof: &judge.Proof{
+				Cond:   judge.Cond{Series: Answered, Op: judge.Equal, Value: series.Number(1)},
+				Window: series.Window{From: StepAsk, To: StepAsk},
+			},
+		},
+	}
+}
+
+func (k Key) chart() judge.Chart {
+	c := judge.Chart{Window: series.Window{From: StepUpdate, To: StepQuiet}}
+	sizes := judge.Panel{Title: "wanted by the ReplicaSets", Unit: "pods"}
+	ready := judge.Panel{Title: "ready", Unit: "pods"}
+	for _, v := range k.Versions {
+		sizes.Lines = append(sizes.Lines, judge.Line{Series: Wanted(v), Label: v})
+		ready.Lines = append(ready.Lines, judge.Line{Series: ReadyOf(v), Label: v})
+	}
+	sizes.Lines = append(sizes.Lines, judge.Line{Series: Total, Label: "total"})
+	ready.Lines = append(ready.Lines, judge.Line{Series: Ready, Label: "total"})
+	c.Panels = append(c.Panels, sizes, ready, judge.Panel{Title: "pods", Unit: "pods", Lines: []judge.Line{
+		{Series: Existing, Label: "existing"}, {Series: Terminating, Label: "terminating"}, {Series: Available, Label: "available by status"},
+	}})
+	return c
+}
+
+// FenceTable is what the fences are at some sizes, for those who choose them.
+func (k Key) FenceTable(sizes ...int) judge.Table {
+	t := judge.Table{
+		Title: fmt.Sprintf("fences of maxSurge %s and maxUnavailable %s", k.Deployment.MaxSurge, k.Deployment.MaxUnavailable),
+		Head:  []string{"replicas", "surge", "unavailable", "least available", "most wanted", "old pods go"},
+	}
+	for _, n := range sizes {
+		d := k.Deployment
+		d.Replicas = n
+		surge, unavailable := deployment.Fenceposts(n, d.MaxSurge, d.MaxUnavailable)
+		unavailable = min(unavailable, n)
+		least, most := d.Fences()
+		first := "only after new ones are available"
+		if unavailable > 0 {
+			first = fmt.Sprintf("up to %d at once, before any new one is available", unavailable)
+		}
+		t.Rows = append(t.Rows, []string{fmt.Sprint(n), fmt.Sprint(surge), fmt.Sprint(unavailable), fmt.Sprint(least), fmt.Sprint(most), first})
+	}
+	return t
+}
+
+// TraceTable is the model's canonical run, one row for each event.
+func (k Key) TraceTable(trace deployment.Trace) judge.Table {
+	t := judge.Table{Title: "one run of the model, the pods becoming available one by one", Head: []string{"event"}}
+	for _, v := range k.Versions {
+		t.Head = append(t.Head, v+" wanted", v+" available")
+	}
+	t.Head = append(t.Head, "available", "total")
+	for _, row := range append([]deployment.Row{trace.Start}, trace.Rows...) {
+		t.Rows = append(t.Rows, k.traceRow(row))
+	}
+	return t
+}
+
+func (k Key) traceRow(row deployment.Row) []string {
+	event := row.Event
+	for i, w := range row.Writes {
+		if i > 0 || event != "" {
+			event += ", "
+		}
+		event += fmt.Sprintf("%s %d → %d", w.Version, w.From, w.To)
+	}
+	out := []string{event}
+	for _, v := range k.Versions {
+		one := row.Version(v)
+		out = append(out, fmt.Sprint(one.Replicas), fmt.Sprint(one.Available))
+	}
+	return append(out, fmt.Sprint(row.Available), fmt.Sprint(row.Total))
+}
