@@ -10,11 +10,12 @@ import (
 	"reckon.dev/reckon/scenarios/rollbackabort"
 	"reckon.dev/reckon/scenarios/rollbackwindow"
 	"reckon.dev/reckon/scenarios/rollingupdate"
+	"reckon.dev/reckon/scenarios/singlereplica"
 )
 
 // All returns every scenario, in the order in which they are listed.
 func All() []scenario.Scenario {
-	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}}
+	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}, singlereplica.Scenario{}}
 }
 
 // Names lists their names.

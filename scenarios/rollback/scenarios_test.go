@@ -201,7 +201,7 @@ func TestEveryClaimHasItsBasis(t *testing.T) {
 
 func TestAnswerKeysMatchTheirGoldenFiles(t *testing.T) {
 	t.Parallel()
-	for _, s := range scenarios.All() {
+	for _, s := range []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}} {
 		for _, version := range versions[:5] {
 			for _, routing := range []string{"services", "subsets"} {
 				params := s.Defaults()

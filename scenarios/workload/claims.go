@@ -207,3 +207,51 @@ func (k Key) traceRow(row deployment.Row) []string {
 	}
 	return append(out, fmt.Sprint(row.Available), fmt.Sprint(row.Total))
 }
+
+// Reaction is how long the control loops may take from a cause to its effect in
+// the recording: watches, queues and writes of the Deployment and ReplicaSet
+// controllers, scheduler and kwok, on a machine that does other things too. The
+// pages of the scenarios show what the recordings had.
+const Reaction = 5 * time.Second
+
+// OldGoesLast: no pod of v1 goes before one of v2 is available.
+func (k Key) OldGoesLast(window series.Window) judge.Claim {
+	return judge.Claim{
+		ID: "old-goes-last", Sentence: "the old pod is given up only after the new one is available",
+		Basis: k.basis(deployment.RuleOld, deployment.RuleFenceposts),
+		Check: judge.Extremum{
+			Of: Missing, While: judge.Cond{Series: AvailableOf(V2), Op: judge.Less, Value: series.Number(1)},
+			Want: 0, Window: window,
+		},
+	}
+}
+
+// Outage: from the instant at which no pod is ready until one is again.
+func (k Key) Outage(low, high time.Duration, window series.Window) judge.Claim {
+	return judge.Claim{
+		ID: "outage", Sentence: "there is an outage, from the first instant without a ready pod to the next ready one",
+		Basis: append(k.basis(deployment.RuleFenceposts, deployment.RuleOld), "the new pod's start-up, and what the control loops need"),
+		Check: judge.Within{
+			From: judge.Cond{Series: Ready, Op: judge.Less, Value: series.Number(1)},
+			To:   judge.Cond{Series: Ready, Op: judge.GreaterEqual, Value: series.Number(1)},
+			Min:  low, Max: high, Window: window,
+		},
+	}
+}
+
+// Never: a count stays 0 inside the window.
+func (k Key) Never(id, sentence, of string, window series.Window, rules ...deployment.Rule) judge.Claim {
+	return judge.Claim{ID: id, Sentence: sentence, Basis: k.basis(rules...), Check: judge.Always{
+		Cond: judge.Cond{Series: of, Op: judge.Equal, Value: series.Number(0)}, Window: window,
+	}}
+}
+
+// Took: the time from one count's first pod to another's.
+func (k Key) Took(id, sentence, from, to string, low, high time.Duration, window series.Window, rules ...deployment.Rule) judge.Claim {
+	one := func(of string) judge.Cond {
+		return judge.Cond{Series: of, Op: judge.GreaterEqual, Value: series.Number(1)}
+	}
+	return judge.Claim{ID: id, Sentence: sentence, Basis: k.basis(rules...), Check: judge.Within{
+		From: one(from), To: one(to), Min: low, Max: high, Window: window,
+	}}
+}

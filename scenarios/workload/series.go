@@ -41,6 +41,9 @@ const (
 	Terminating = "terminating" // pods that are being deleted
 	Existing    = "existing"    // both
 	Ready       = "ready"       // live pods that are Ready
+	Missing     = "missing"     // pods of v1 that were wanted at the begin and do not live any more
+	Allowed     = "allowed"     // disruptions that the budget allows
+	Healthy     = "healthy"     // pods that the budget counts as healthy
 )
 
 // Series of one version's ReplicaSet and pods.
@@ -54,6 +57,19 @@ func ReadyOf(version string) string     { return "ready." + version }
 func RevisionOf(version string) string  { return "revision." + version }
 func Sets(version string) string        { return "sets." + version }
 func existingOf(version string) string  { return "existing." + version }
+
+// BudgetDefinitions are the series of the drill's PodDisruptionBudget.
+func BudgetDefinitions() []series.Definition {
+	budget := func(name, doc string, value func(*series.View) int) series.Definition {
+		return series.Definition{Name: name, Unit: "pods", Doc: doc, Object: &series.FromObject{Resource: Budgets, Value: func(v *series.View) (series.Value, bool) {
+			return series.Number(float64(value(v))), v.Status.ObservedGeneration != nil
+		}}}
+	}
+	return []series.Definition{
+		budget(Allowed, "status.disruptionsAllowed", func(v *series.View) int { return v.Status.DisruptionsAllowed }),
+		budget(Healthy, "status.currentHealthy", func(v *series.View) int { return v.Status.CurrentHealthy }),
+	}
+}
 
 // Definitions are the series of a Deployment whose template takes these versions.
 func Definitions(versions ...string) []series.Definition {
@@ -94,6 +110,9 @@ func Definitions(versions ...string) []series.Definition {
 		pods(Terminating, "", "pods that are being deleted", func(v *series.View) bool { return v.Metadata.DeletionTimestamp != "" }),
 		pods(Ready, "", "ready pods", isReady),
 		pods(Existing, "", "pods that exist", func(*series.View) bool { return true }),
+		series.Definition{Name: Missing, Unit: "pods", Doc: "pods of v1 that its ReplicaSet no longer has", Derive: &series.Derived{
+			Inputs: []string{Replicas, LiveOf(V1)}, Value: func(in []float64) float64 { return max(0, in[0]-in[1]) },
+		}},
 	)
 }
 

@@ -151,7 +151,9 @@ func TestPlayIsOneOfTheExplored(t *testing.T) {
 			Replicas:  []int{final.Version("v1").Replicas, final.Version("v2").Replicas},
 			Available: []int{final.Version("v1").Available, final.Version("v2").Available},
 		}
-		if !slices.ContainsFunc(e.Ends, func(o End) bool { return slices.Equal(o.Replicas, end.Replicas) && slices.Equal(o.Available, end.Available) }) {
+		if !slices.ContainsFunc(e.Ends, func(o End) bool {
+			return slices.Equal(o.Replicas, end.Replicas) && slices.Equal(o.Available, end.Available)
+		}) {
 			t.Fatalf("ends at %+v, explored %+v", end, e.Ends)
 		}
 	})

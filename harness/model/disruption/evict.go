@@ -30,7 +30,9 @@ type Request struct {
 	Guards []Guard
 	Now    time.Duration
 	DryRun bool
-	// OtherUID is a precondition that the pod does not meet.
+	// OtherUID is a precondition that the pod does not meet. The answer for a pod that
+	// budgets do not guard takes ten seconds then: conflicts are tried again.
+	// eviction.go:60, :167
 	OtherUID bool
 }
 
@@ -87,14 +89,16 @@ func (r Rules) Evict(q Request) (Answer, Status) {
 		if status.Disrupted == nil {
 			status.Disrupted = map[string]time.Duration{}
 		}
-		status.Disrupted[q.Pod.Name] = q.Now.Truncate(time.Second)
+		status.Disrupted[q.Pod.Name] = q.Now
 	}
 	return answer, status
 }
 
 // guarded says whether budgets matter at all: not for a pod that has not started, has
 // ended, or is being deleted. eviction.go:392
-func (p Pod) guarded() bool { return p.Phase == Running && !p.Deleting }
+func (p Pod) guarded() bool {
+	return p.Phase != Pending && p.Phase != Succeeded && p.Phase != Failed && !p.Deleting
+}
 
 // lets says whether a pod that is not ready may go free of charge. With nothing desired
 // it may not, and then needs an allowance that only healthy pods give. eviction.go:241
@@ -105,7 +109,7 @@ func (b Budget) lets(s Status) bool {
 // remove deletes the pod. A failed precondition comes only now, after the charge, and the
 // allowance is lost until DeletionTimeout. eviction.go:302
 func (q Request) remove(a Answer, onConflict int) Answer {
-	if q.OtherUID && !q.DryRun {
+	if q.OtherUID {
 		a.Code, a.HTTP = onConflict, onConflict
 		if a.Message == "" {
 			a.Message = "the UID in the precondition does not match"

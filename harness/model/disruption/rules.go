@@ -11,7 +11,7 @@ import (
 type Rules struct {
 	// TellsReason says in the cause of a refusal why nothing is allowed while enough pods
 	// are healthy. Before, it said "needs 2 healthy pods and has 3 currently".
-	// eviction.go:450; :435 (v1.34.2)
+	// eviction.go:450; :437 (v1.34.2)
 	TellsReason bool
 	// CauseOnForbidden adds a cause to the two 403 answers. eviction.go:432; :430 (v1.36.0)
 	CauseOnForbidden bool

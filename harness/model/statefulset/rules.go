@@ -31,7 +31,7 @@ type Rules struct {
 	// MaxUnavailable is the feature gate MaxUnavailableStatefulSet. Off, the API server
 	// drops the field and one pod at a time is updated.
 	// pkg/features/kube_features.go:1474 (v1.34.2, off), :1515 (v1.35.0, on),
-	// :1515 (v1.35.4, off), :1673 (v1.36.0, off), :1839 (v1.37.2, on);
+	// :1515 (v1.35.4, off), :1672 (v1.36.0, off), :1839 (v1.37.2, on);
 	// pkg/registry/apps/statefulset/strategy.go:121
 	MaxUnavailable bool
 
@@ -43,7 +43,7 @@ type Rules struct {
 
 	// CompletesAlways moves the current revision on when all pods are updated, whatever
 	// the strategy; before, only with RollingUpdate.
-	// stateful_set_utils.go:645, :643 (v1.34.2)
+	// stateful_set_utils.go:645, :642 (v1.34.2)
 	CompletesAlways bool
 }
 
