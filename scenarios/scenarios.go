@@ -11,11 +11,12 @@ import (
 	"reckon.dev/reckon/scenarios/rollbackwindow"
 	"reckon.dev/reckon/scenarios/rollingupdate"
 	"reckon.dev/reckon/scenarios/singlereplica"
+	"reckon.dev/reckon/scenarios/stalledupdate"
 )
 
 // All returns every scenario, in the order in which they are listed.
 func All() []scenario.Scenario {
-	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}, singlereplica.Scenario{}}
+	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}}
 }
 
 // Names lists their names.

@@ -41,7 +41,8 @@ func (k Key) Prediction() judge.Prediction {
 	return out
 }
 
-func (k Key) basis(rules ...deployment.Rule) []string {
+// Basis are the sources of rules at the tag of the version.
+func (k Key) Basis(rules ...deployment.Rule) []string {
 	var out []string
 	for _, r := range rules {
 		if b := k.Rules.Basis(r); b.Line > 0 {
@@ -54,7 +55,7 @@ func (k Key) basis(rules ...deployment.Rule) []string {
 // bound makes a claim that the extreme of a series lies from low to high.
 func (k Key) bound(id, sentence, of string, extreme judge.Extreme, low, high float64, window series.Window, rules ...deployment.Rule) judge.Claim {
 	return judge.Claim{
-		ID: id, Sentence: sentence, Basis: k.basis(rules...),
+		ID: id, Sentence: sentence, Basis: k.Basis(rules...),
 		Check: judge.Bound{Of: of, Extreme: extreme, Low: low, High: high, Unit: "pods", Window: window},
 	}
 }
@@ -94,7 +95,7 @@ func (k Key) Sequences(orders map[string][]int, window series.Window) []judge.Cl
 		}
 		out = append(out, judge.Claim{
 			ID: "sizes-" + v, Sentence: "the ReplicaSet of " + v + " takes exactly these sizes: no other order is possible",
-			Basis: k.basis(deployment.RuleNewSize, deployment.RuleUnhealthy, deployment.RuleOld),
+			Basis: k.Basis(deployment.RuleNewSize, deployment.RuleUnhealthy, deployment.RuleOld),
 			Check: judge.Sequence{Of: Wanted(v), Want: judge.Numbers(sizes...), Window: window},
 		})
 	}
@@ -103,7 +104,7 @@ func (k Key) Sequences(orders map[string][]int, window series.Window) []judge.Cl
 
 // Final is the value of a series at the end of a window.
 func (k Key) Final(id, sentence, of string, want series.Value, window series.Window, rules ...deployment.Rule) judge.Claim {
-	return judge.Claim{ID: id, Sentence: sentence, Basis: k.basis(rules...), Check: judge.Final{Of: of, Want: want, Window: window}}
+	return judge.Claim{ID: id, Sentence: sentence, Basis: k.Basis(rules...), Check: judge.Final{Of: of, Want: want, Window: window}}
 }
 
 // Ended: one version has all pods, the others none, and the Deployment says so.
@@ -218,7 +219,7 @@ const Reaction = 5 * time.Second
 func (k Key) OldGoesLast(window series.Window) judge.Claim {
 	return judge.Claim{
 		ID: "old-goes-last", Sentence: "the old pod is given up only after the new one is available",
-		Basis: k.basis(deployment.RuleOld, deployment.RuleFenceposts),
+		Basis: k.Basis(deployment.RuleOld, deployment.RuleFenceposts),
 		Check: judge.Extremum{
 			Of: Missing, While: judge.Cond{Series: AvailableOf(V2), Op: judge.Less, Value: series.Number(1)},
 			Want: 0, Window: window,
@@ -230,7 +231,7 @@ func (k Key) OldGoesLast(window series.Window) judge.Claim {
 func (k Key) Outage(low, high time.Duration, window series.Window) judge.Claim {
 	return judge.Claim{
 		ID: "outage", Sentence: "there is an outage, from the first instant without a ready pod to the next ready one",
-		Basis: append(k.basis(deployment.RuleFenceposts, deployment.RuleOld), "the new pod's start-up, and what the control loops need"),
+		Basis: append(k.Basis(deployment.RuleFenceposts, deployment.RuleOld), "the new pod's start-up, and what the control loops need"),
 		Check: judge.Within{
 			From: judge.Cond{Series: Ready, Op: judge.Less, Value: series.Number(1)},
 			To:   judge.Cond{Series: Ready, Op: judge.GreaterEqual, Value: series.Number(1)},
@@ -241,7 +242,7 @@ func (k Key) Outage(low, high time.Duration, window series.Window) judge.Claim {
 
 // Never: a count stays 0 inside the window.
 func (k Key) Never(id, sentence, of string, window series.Window, rules ...deployment.Rule) judge.Claim {
-	return judge.Claim{ID: id, Sentence: sentence, Basis: k.basis(rules...), Check: judge.Always{
+	return judge.Claim{ID: id, Sentence: sentence, Basis: k.Basis(rules...), Check: judge.Always{
 		Cond: judge.Cond{Series: of, Op: judge.Equal, Value: series.Number(0)}, Window: window,
 	}}
 }
@@ -251,7 +252,7 @@ func (k Key) Took(id, sentence, from, to string, low, high time.Duration, window
 	one := func(of string) judge.Cond {
 		return judge.Cond{Series: of, Op: judge.GreaterEqual, Value: series.Number(1)}
 	}
-	return judge.Claim{ID: id, Sentence: sentence, Basis: k.basis(rules...), Check: judge.Within{
+	return judge.Claim{ID: id, Sentence: sentence, Basis: k.Basis(rules...), Check: judge.Within{
 		From: one(from), To: one(to), Min: low, Max: high, Window: window,
 	}}
 }

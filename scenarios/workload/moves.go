@@ -17,7 +17,7 @@ func (k Key) Moves(window series.Window, least int) judge.Claim {
 	}
 	return judge.Claim{
 		ID: "moves", Sentence: "every change of a ReplicaSet's size is a write of the controller's loop, from a state that it can have seen",
-		Basis: k.basis(deployment.RuleNewSize, deployment.RuleUnhealthy, deployment.RuleOld, deployment.RuleProportional),
+		Basis: k.Basis(deployment.RuleNewSize, deployment.RuleUnhealthy, deployment.RuleOld, deployment.RuleProportional),
 		Check: judge.Path{
 			Of: of, Rule: "only moves of the model", Least: least, Window: window,
 			Begin: func() judge.Walk { return (&walk{spec: k.Deployment.Spec(), versions: k.Versions}).next },
