@@ -51,14 +51,15 @@ type Readiness struct {
 	marked map[types.UID]bool
 	// running is when each pod was first seen to run. Owned by Run.
 	running map[types.UID]time.Time
-	// refused are names of pods that are not to become ready.
-	refused map[string]bool
+	// refused are names of pods that are not to become ready, at any version ("")
+	// or at one.
+	refused map[refusal]bool
 }
 
 // NewReadiness makes a Readiness that holds every pod unready until told otherwise.
 func NewReadiness(c client.Client, clk clock.Clock) *Readiness {
 	return &Readiness{client: c, clock: clk, policies: map[string]policy{}, poke: make(chan struct{}, 1), marked: map[types.UID]bool{},
-		running: map[types.UID]time.Time{}, refused: map[string]bool{}}
+		running: map[types.UID]time.Time{}, refused: map[refusal]bool{}}
 }
 
 // Open readies every pod of the version as soon as it exists.
@@ -81,11 +82,20 @@ func (r *Readiness) After(version string, d time.Duration) {
 
 // Refuse keeps the pod of that name from becoming ready, or lets it again. A pod
 // that is ready already becomes unready.
-func (r *Readiness) Refuse(name string, refuse bool) {
+func (r *Readiness) Refuse(name string, refuse bool) { r.RefuseAt(name, "", refuse) }
+
+// RefuseAt is Refuse for pods of one version: those of a StatefulSet keep their name.
+func (r *Readiness) RefuseAt(name, version string, refuse bool) {
 	r.mu.Lock()
-	r.refused[name] = refuse
+	r.refused[refusal{name, version}] = refuse
 	r.mu.Unlock()
 	r.wake()
+}
+
+type refusal struct{ name, version string }
+
+func (r *Readiness) refuses(pod *corev1.Pod) bool {
+	return r.refused[refusal{pod.Name, ""}] || r.refused[refusal{pod.Name, pod.Labels[VersionLabel]}]
 }
 
 func (r *Readiness) set(version string, p policy) {
@@ -190,14 +200,14 @@ func (r *Readiness) note(pods []*corev1.Pod, now time.Time) {
 func (r *Readiness) allowed(pods []*corev1.Pod) []*corev1.Pod {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return r.refused[pod.Name] })
+	return slices.DeleteFunc(pods, r.refuses)
 }
 
 // forbidden are pods that are ready and must not be.
 func (r *Readiness) forbidden(pods []*corev1.Pod) []*corev1.Pod {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !r.refused[pod.Name] || !r.marked[pod.UID] })
+	return slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return !r.refuses(pod) || !r.marked[pod.UID] })
 }
 
 // changes picks the pods to ready (oldest name first) and to unready, and says

@@ -82,6 +82,9 @@ func (s *Stage) Until(ctx context.Context, what, resource string, limit time.Dur
 // version that a watch delivered (rollout/controller.go:492, v1.8.2).
 func (s *Stage) Still(ctx context.Context, resource string, d, limit time.Duration) error {
 	begin := s.Clock.Now()
+	if err := s.Recorder.Sync(ctx, resource); err != nil { // else our own last write may still be under way
+		return err
+	}
 	for s.Clock.Since(begin) < limit {
 		newest := uint64(0)
 		for _, o := range s.Recorder.Objects(resource, s.Namespace) {

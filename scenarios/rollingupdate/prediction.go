@@ -22,19 +22,25 @@ var tabulated = []int{1, 2, 3, 4, 10}
 func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	p := in.Params.(*Params)
 	k := workload.NewKey(p.Deployment, in, p.versions()...)
+	k.NoPods = p.Replicas == 0 && p.Meanwhile != Scale
 	trace, err := deployment.Play(p.Spec(), p.moves()...)
 	if err != nil {
 		return judge.Prediction{}, fmt.Errorf("the model does not settle: %w", err)
 	}
 	out := k.Prediction()
 	least, most := p.fences()
-	out.Claims = append(out.Claims, k.Ceiling(most, Drilled))
-	out.Claims = append(out.Claims, k.Floor(least, Drilled)...)
+	if p.Meanwhile == Rollover {
+		out.Definitions = append(out.Definitions, workload.ShortDefinition(least))
+		out.Guards = k.Guards(in.Guards, most, Drilled)
+	} else {
+		out.Claims = append(out.Claims, k.Ceiling(most, Drilled))
+		out.Claims = append(out.Claims, k.Floor(least, Drilled)...)
+	}
 	out.Claims = append(out.Claims, k.Moves(Drilled, min(1, p.Replicas)))
 	out.Claims = append(out.Claims, p.order(k)...)
 	out.Claims = append(out.Claims, p.held(k)...)
 	if p.Linger > 0 {
-		out.Claims = append(out.Claims, k.Existing(most, Drilled))
+		out.Claims = append(out.Claims, k.Existing(most, Drilled), k.DoneEarly(Drilled))
 	}
 	final := trace.Final()
 	out.Claims = append(out.Claims, k.Ended(p.last(), final.Total, len(p.versions()), Drilled)...)

@@ -53,6 +53,8 @@ func (Scenario) Needs() []cluster.Capability {
 	return []cluster.Capability{cluster.ScriptedReadiness}
 }
 
+func (Scenario) Guards() map[string]string { return workload.GuardNames() }
+
 func (Scenario) Components() []string { return nil }
 
 func (Scenario) Defaults() any {
@@ -74,14 +76,10 @@ func (Scenario) Check(params any, _ map[string]string) error {
 	return nil
 }
 
-// crowd is from how many pods on a run is alone on its cluster: the controllers
-// are busy with it for seconds, which others would notice.
-const crowd = 200
-
 // Exclusive says so for large Deployments.
 func (Scenario) Exclusive(params any) bool {
 	p := params.(*Params)
-	return max(p.Replicas, p.ScaleTo) >= crowd
+	return workload.Crowd(p.Replicas, p.ScaleTo)
 }
 
 func (Scenario) Expected(params any) time.Duration {
@@ -94,5 +92,5 @@ func (Scenario) Expected(params any) time.Duration {
 	if p.Meanwhile != Nothing {
 		rounds *= 2
 	}
-	return 6*time.Second + time.Duration(rounds)*(each+200*time.Millisecond) + p.Quiet.Std()
+	return 6*time.Second + workload.PodTime(2*p.Replicas) + time.Duration(rounds)*(each+200*time.Millisecond) + p.Quiet.Std()
 }

@@ -35,7 +35,7 @@ func (s Scenario) Script(ctx context.Context, params any, st *stage.Stage) error
 	}))
 	if p.Flap {
 		acts = append(acts,
-			w.Step(StepFlap, func(ctx context.Context) error { return p.flap(ctx, w) }),
+			w.Step(StepFlap, func(ctx context.Context) error { return p.flap(ctx, &w) }),
 			w.Step(StepSteady, func(ctx context.Context) error {
 				st.Readiness.Open(workload.V2)
 				return w.Complete(ctx, workload.V2, limit)
@@ -60,7 +60,7 @@ func budget(ctx context.Context, st *stage.Stage) error {
 
 // flap readies the new pod, waits until the ReplicaSet has taken note, and takes
 // the readiness away for a while.
-func (p *Params) flap(ctx context.Context, w workload.Script) error {
+func (p *Params) flap(ctx context.Context, w *workload.Script) error {
 	st := w.Stage
 	ready := func(want int) func(v *series.View) bool {
 		return func(v *series.View) bool {

@@ -13,6 +13,13 @@ import (
 // Drilled is the part of the run that claims speak of.
 var Drilled = series.Window{From: workload.StepUpdate, To: workload.StepQuiet}
 
+// Stalled is the part with one old ReplicaSet, where the fences are promises;
+// Back that of the undo, where they are guards.
+var (
+	Stalled = series.Window{From: workload.StepUpdate, To: StepNoRollback}
+	Back    = series.Window{From: StepUndo, To: workload.StepQuiet}
+)
+
 // stuck is the condition Progressing after its deadline.
 const stuck = "False/ProgressDeadlineExceeded"
 
@@ -31,10 +38,10 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	}
 	least, most := p.Fences()
 	out := k.Prediction()
-	out.Claims = append(out.Claims, k.Ceiling(most, Drilled))
-	if least > 0 {
-		out.Claims = append(out.Claims, k.Floor(least, Drilled)...)
-	}
+	out.Claims = append(out.Claims, k.Ceiling(most, Stalled))
+	out.Claims = append(out.Claims, k.Floor(least, Stalled)...)
+	out.Definitions = append(out.Definitions, workload.ShortDefinition(least))
+	out.Guards = k.Guards(in.Guards, most, Back)
 	out.Claims = append(out.Claims, k.Moves(Drilled, 1))
 	out.Claims = append(out.Claims, p.stall(k, stalled.Final())...)
 	out.Claims = append(out.Claims, p.deadline(k, stalled.Final())...)
@@ -51,11 +58,11 @@ func (p *Params) stall(k workload.Key, at deployment.Row) []judge.Claim {
 	var out []judge.Claim
 	for _, v := range k.Versions {
 		out = append(out, k.Final("stalled-"+v, "the wanted size of "+v+" where the update stalls", workload.Wanted(v),
-			series.Number(float64(at.Version(v).Replicas)), series.Window{From: workload.StepUpdate, To: StepNoRollback},
+			series.Number(float64(at.Version(v).Replicas)), Stalled,
 			deployment.RuleNewSize, deployment.RuleOld))
 	}
 	return append(out, k.Final("stalled-available", "available pods where the update stalls", workload.Available,
-		series.Number(float64(at.Available)), series.Window{From: workload.StepUpdate, To: StepNoRollback}, deployment.RuleOld))
+		series.Number(float64(at.Available)), Stalled, deployment.RuleOld))
 }
 
 // deadline: Progressing turns False so long after the last progress, which here

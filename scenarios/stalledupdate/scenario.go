@@ -35,6 +35,8 @@ func (Scenario) Needs() []cluster.Capability {
 	return []cluster.Capability{cluster.ScriptedReadiness}
 }
 
+func (Scenario) Guards() map[string]string { return workload.GuardNames() }
+
 func (Scenario) Components() []string { return nil }
 
 func (Scenario) Defaults() any {

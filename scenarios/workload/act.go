@@ -16,6 +16,6 @@ func InOrder(ctx context.Context, acts ...Act) error {
 }
 
 // Step makes an act that is a named step.
-func (s Script) Step(name string, do Act) Act {
+func (s *Script) Step(name string, do Act) Act {
 	return func(ctx context.Context) error { return s.Stage.Step(ctx, name, do) }
 }

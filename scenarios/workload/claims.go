@@ -17,8 +17,10 @@ type Key struct {
 	// Versions are the templates that the drill applies, in order.
 	Versions []string
 	Rules    deployment.Rules
-	known    bool
-	version  string
+	// NoPods: no pod ever exists, so there is none to make claims about.
+	NoPods  bool
+	known   bool
+	version string
 }
 
 // NewKey takes the model of the cell's controller manager.
@@ -69,6 +71,9 @@ func (k Key) Ceiling(most int, window series.Window) judge.Claim {
 // Floor: the ReplicaSets' status never shows fewer available pods than the lower
 // fence, and neither do the pods themselves.
 func (k Key) Floor(least int, window series.Window) []judge.Claim {
+	if least == 0 { // a claim that nothing could break
+		return nil
+	}
 	return []judge.Claim{
 		k.bound("floor", fmt.Sprintf("the ReplicaSets never report fewer than %d available pods", least),
 			Available, judge.Least, float64(least), math.Inf(1), window, deployment.RuleFenceposts, deployment.RuleOld),
@@ -83,6 +88,20 @@ func (k Key) Floor(least int, window series.Window) []judge.Claim {
 func (k Key) Existing(most int, window series.Window) judge.Claim {
 	return k.bound("existing", fmt.Sprintf("pods that exist, terminating ones included, may pass the upper fence of %d: no fence counts them", most),
 		Existing, judge.Greatest, float64(k.Deployment.Replicas), float64(most+k.Deployment.Replicas), window, deployment.RuleNewSize)
+}
+
+// DoneEarly: the rollout is complete while old pods still terminate, for as long
+// as they take: `kubectl rollout status` has returned by then.
+func (k Key) DoneEarly(window series.Window) judge.Claim {
+	return judge.Claim{
+		ID: "done-early", Sentence: "from the rollout's completion to the end of its last terminating pod",
+		Basis: append(k.Basis(deployment.RuleComplete), "how long a pod takes to terminate, and what the control loops need"),
+		Check: judge.Within{
+			From: judge.Cond{Series: Done, Op: judge.Equal, Value: series.Number(1)},
+			To:   judge.Cond{Series: Terminating, Op: judge.Equal, Value: series.Number(0)},
+			Max:  k.Deployment.Linger.Std() + Reaction, Window: window,
+		},
+	}
 }
 
 // Sequences are the sizes that each ReplicaSet takes, where only one order is possible.
@@ -126,9 +145,12 @@ func (k Key) Ended(version string, replicas, revision int, window series.Window)
 
 // Still: nothing moves for a while after the end, and the controller lives.
 func (k Key) Still(d time.Duration) judge.Claim {
-	of := []string{Total, Live, Progressing, Revision}
+	of := []string{Total, Progressing, Revision}
 	for _, v := range k.Versions {
-		of = append(of, Wanted(v), ReadyOf(v))
+		of = append(of, Wanted(v))
+		if !k.NoPods {
+			of = append(of, LiveOf(v), ReadyOf(v))
+		}
 	}
 	return judge.Claim{
 		ID: "quiet", Sentence: "nothing moves after the end, and the controller answers when it is asked afterwards",

@@ -13,14 +13,22 @@ import (
 func (k Key) Moves(window series.Window, least int) judge.Claim {
 	of := []string{Replicas, Template}
 	for _, v := range k.Versions {
-		of = append(of, Sets(v), Wanted(v), Sized(v), AvailableOf(v), desired(v), most(v), existingOf(v))
+		of = append(of, Sets(v), Wanted(v), Sized(v), AvailableOf(v), desired(v), most(v))
+	}
+	running := k.Deployment.Strategy == Recreate && !k.NoPods
+	for _, v := range k.Versions {
+		if running {
+			of = append(of, existingOf(v))
+		}
 	}
 	return judge.Claim{
 		ID: "moves", Sentence: "every change of a ReplicaSet's size is a write of the controller's loop, from a state that it can have seen",
 		Basis: k.Basis(deployment.RuleNewSize, deployment.RuleUnhealthy, deployment.RuleOld, deployment.RuleProportional),
 		Check: judge.Path{
 			Of: of, Rule: "only moves of the model", Least: least, Window: window,
-			Begin: func() judge.Walk { return (&walk{spec: k.Deployment.Spec(), versions: k.Versions}).next },
+			Begin: func() judge.Walk {
+				return (&walk{spec: k.Deployment.Spec(), versions: k.Versions, running: running}).next
+			},
 		},
 	}
 }
@@ -29,6 +37,7 @@ func (k Key) Moves(window series.Window, least int) judge.Claim {
 type walk struct {
 	spec     deployment.Spec
 	versions []string
+	running  bool // the states end with the existing pods of each version
 	checker  *deployment.Checker
 	last     []series.Value
 }
@@ -41,7 +50,6 @@ const (
 	atAvailable
 	atDesired
 	atMax
-	atExisting
 	perVersion
 )
 
@@ -57,11 +65,11 @@ func (w *walk) next(state []series.Value) error {
 		return err
 	}
 	for i := range w.versions {
-		now, then := values(state, i), values(before, i)
-		if now[atExisting] != then[atExisting] {
-			w.checker.Running(w.versions[i], int(now[atExisting].Num))
+		if w.running && w.existing(state, i) != w.existing(before, i) {
+			w.checker.Running(w.versions[i], w.existing(state, i))
 		}
-		if slices.Equal(now[:atExisting], then[:atExisting]) {
+		now := values(state, i)
+		if slices.Equal(now, values(before, i)) {
 			continue
 		}
 		event := deployment.Event{ReplicaSet: w.set(state, i), Deleted: now[atSets].Num == 0}
@@ -81,8 +89,14 @@ func (w *walk) begin(state []series.Value) {
 	}
 	w.checker = deployment.NewChecker(w.spec, sets...)
 	for i, v := range w.versions {
-		w.checker.Running(v, int(values(state, i)[atExisting].Num))
+		if w.running {
+			w.checker.Running(v, w.existing(state, i))
+		}
 	}
+}
+
+func (w *walk) existing(state []series.Value, version int) int {
+	return int(state[2+perVersion*len(w.versions)+version].Num)
 }
 
 func values(state []series.Value, version int) []series.Value {

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"slices"
 	"time"
 
 	"reckon.dev/reckon/harness/model/deployment"
@@ -66,6 +67,19 @@ func (p Deployment) Fences() (least, most int) {
 	surge, unavailable := deployment.Fenceposts(p.Replicas, p.MaxSurge, p.MaxUnavailable)
 	return max(0, p.Replicas-unavailable), p.Replicas + surge
 }
+
+// MostReplicas is the greatest Deployment that can be asked for.
+const MostReplicas = 2000
+
+// crowd is from how many pods on a run is alone on its cluster: the controllers
+// are busy with it for seconds, which others would notice.
+const crowd = 200
+
+// Crowd says whether any of the sizes is too large to share a cluster.
+func Crowd(sizes ...int) bool { return slices.Max(sizes) >= crowd }
+
+// PodTime is about how long n pods take to be made or to go.
+func PodTime(n int) time.Duration { return time.Duration(n) * 15 * time.Millisecond }
 
 // Quiet is how long nothing may change after the end, unless a drill says otherwise.
 const Quiet = scenario.Duration(5 * time.Second)

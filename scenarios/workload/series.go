@@ -34,6 +34,7 @@ const (
 	Template    = "template"    // version of its template
 	Revision    = "revision"    // its revision annotation
 	Progressing = "progressing" // condition Progressing as status/reason
+	Done        = "done"        // 1 while kubectl rollout status would say so of the last version
 	Answered    = "answered"    // 1 once the controller observed what it was asked for last
 	Total       = "total"       // pods that all ReplicaSets want
 	Available   = "available"   // available pods by the ReplicaSets' status
@@ -42,6 +43,7 @@ const (
 	Existing    = "existing"    // both
 	Ready       = "ready"       // live pods that are Ready
 	Missing     = "missing"     // pods of v1 that were wanted at the begin and do not live any more
+	Short       = "short"       // available pods that are missing below the lower fence
 	Allowed     = "allowed"     // disruptions that the budget allows
 	Healthy     = "healthy"     // pods that the budget counts as healthy
 )
@@ -85,6 +87,9 @@ func Definitions(versions ...string) []series.Definition {
 			return series.Text(text), text != ""
 		}),
 		ofDeployment(Progressing, "condition Progressing, status and reason", progressing),
+		ofDeployment(Done, "1 while the rollout of the last version is complete", func(v *series.View) (series.Value, bool) {
+			return truth(Complete(v, versions[len(versions)-1])), true
+		}),
 		ofDeployment(Answered, "1 once the controller observed what it was asked for last", answered),
 	}
 	var wanted, available, live []string

@@ -1,0 +1,48 @@
+package workload
+
+import (
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/model/deployment"
+	"reckon.dev/reckon/harness/series"
+)
+
+// Guards of updates with more than one old ReplicaSet. There the fences are no
+// promise: a pass that has not yet seen its own last write scales against a
+// ReplicaSet that is no longer so, and passes them. The claim "moves" knows
+// that; whether it was safe is for the guards.
+const (
+	CeilingGuard = "ceiling"
+	ShortGuard   = "short"
+)
+
+// GuardNames says what each guard limits.
+func GuardNames() map[string]string {
+	return map[string]string{
+		CeilingGuard: "pods that all ReplicaSets want together; by default replicas + surge",
+		ShortGuard:   "available pods that are missing below replicas - unavailable; by default none",
+	}
+}
+
+// ShortDefinition is the series that ShortGuard limits.
+func ShortDefinition(least int) series.Definition {
+	return series.Definition{Name: Short, Unit: "pods", Doc: "available pods that are missing below the lower fence", Derive: &series.Derived{
+		Inputs: []string{Available}, Value: func(in []float64) float64 { return max(0, float64(least)-in[0]) },
+	}}
+}
+
+// Guards are the fences as limits. The prediction needs ShortDefinition.
+func (k Key) Guards(limits map[string]float64, most int, window series.Window) []judge.Guard {
+	limit := func(id string, normal float64) float64 {
+		if l, ok := limits[id]; ok {
+			return l
+		}
+		return normal
+	}
+	names := GuardNames()
+	return []judge.Guard{
+		{ID: CeilingGuard, Sentence: names[CeilingGuard], Basis: k.Basis(deployment.RuleFenceposts), Series: Total,
+			Limit: limit(CeilingGuard, float64(most)), Expected: new(float64(most)), Window: window},
+		{ID: ShortGuard, Sentence: names[ShortGuard], Basis: k.Basis(deployment.RuleFenceposts), Series: Short,
+			Limit: limit(ShortGuard, 0), Expected: new(0.0), Window: window},
+	}
+}
