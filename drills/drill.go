@@ -288,7 +288,8 @@ func LoadShipped(name string) (*Drill, error) {
 }
 
 // Find resolves what a user names: a file (anything with a slash or ending in
-// .yaml or .yml), a shipped drill, or a scenario with its defaults.
+// .yaml or .yml), a shipped drill, or a scenario with its defaults. A drill goes
+// before the scenario that it has its name from.
 func Find(arg string) (*Drill, error) {
 	if strings.ContainsRune(arg, os.PathSeparator) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
 		if info, err := os.Stat(arg); err == nil && !info.IsDir() && !info.Mode().IsRegular() { // a pipe would keep us for ever
@@ -300,11 +301,11 @@ func Find(arg string) (*Drill, error) {
 		}
 		return Load(arg, text)
 	}
-	if slices.Contains(scenarios.Names(), arg) {
-		return ForScenario(arg), nil
-	}
 	if slices.Contains(Shipped(), arg) {
 		return LoadShipped(arg)
+	}
+	if slices.Contains(scenarios.Names(), arg) {
+		return ForScenario(arg), nil
 	}
 	all := append(Shipped(), scenarios.Names()...)
 	return nil, fmt.Errorf("no drill file, shipped drill or scenario %q%s; there are the drills %s and the scenarios %s",

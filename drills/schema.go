@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"reckon.dev/reckon/harness/model/deployment"
+	"reckon.dev/reckon/harness/model/share"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/scenarios"
 	"reckon.dev/reckon/scenarios/rollback"
@@ -58,7 +60,9 @@ func Schema() (*jsonschema.Schema, error) {
 
 func options() (*jsonschema.ForOptions, error) {
 	durations := &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[scenario.Duration](): {Type: "string", Pattern: "^" + durationPattern + "$"},
+		reflect.TypeFor[scenario.Duration]():       {Type: "string", Pattern: "^" + durationPattern + "$"},
+		reflect.TypeFor[deployment.IntOrPercent](): numberOrPercentage(),
+		reflect.TypeFor[share.Share]():             numberOrPercentage(),
 	}}
 	whole, err := jsonschema.ForType(reflect.TypeOf(rollback.Step{}.Shape()), durations)
 	if err != nil {
@@ -77,6 +81,14 @@ func options() (*jsonschema.ForOptions, error) {
 	}}
 	durations.TypeSchemas[reflect.TypeFor[rollback.Step]()] = step
 	return durations, nil
+}
+
+// numberOrPercentage is 2, "2" or "25%".
+func numberOrPercentage() *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+		{Type: "integer", Minimum: jsonschema.Ptr(0.0)},
+		{Type: "string", Pattern: `^([0-9]+|(100|[0-9]?[0-9])%)$`},
+	}}
 }
 
 const (

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reckon.dev/reckon/drills"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/scenario"
@@ -26,6 +27,13 @@ func newPredict(a *app) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkOutput(output, "text", "json"); err != nil {
 				return usage(err)
+			}
+			if slices.Contains(scenarios.Names(), args[0]) { // also where a drill has the same name
+				p, err := plan.New(drills.ForScenario(args[0]), o)
+				if err != nil {
+					return usage(err)
+				}
+				return a.predict(p, output)
 			}
 			p, err := a.plan(args[0], o)
 			if err != nil {

@@ -64,11 +64,7 @@ func (tp *Tape) Find(resource string, nth int, match func(o *recording.Object, v
 		if o == nil || o.Resource != resource {
 			continue
 		}
-		var v series.View
-		if err := json.Unmarshal(o.Body, &v); err != nil {
-			tp.t.Fatal(err)
-		}
-		if !match(o, &v) {
+		if !tp.Is(i, match) {
 			continue
 		}
 		if nth--; nth < 0 {
@@ -87,6 +83,28 @@ func (tp *Tape) StepBegin(name string) int {
 		tp.t.Fatalf("the recording has no step %q", name)
 	}
 	return i
+}
+
+// Is says whether the object of fact i matches.
+func (tp *Tape) Is(i int, match func(o *recording.Object, v *series.View) bool) bool {
+	tp.t.Helper()
+	var v series.View
+	if err := json.Unmarshal(tp.Facts[i].Object.Body, &v); err != nil {
+		tp.t.Fatal(err)
+	}
+	return match(tp.Facts[i].Object, &v)
+}
+
+// Version is the newest version of any object up to fact i: what comes next in
+// the store's order has a greater one.
+func (tp *Tape) Version(i int) uint64 {
+	newest := uint64(0)
+	for _, f := range tp.Facts[:i+1] {
+		if f.Object != nil {
+			newest = max(newest, f.Object.RV)
+		}
+	}
+	return newest
 }
 
 // Set changes a field of the object of fact i.
@@ -124,10 +142,7 @@ func (tp *Tape) Insert(at, i int, change func(o *recording.Object)) int {
 	object.Body = slices.Clone(object.Body)
 	fact.Object = &object
 	fact.T = tp.Facts[at].T
-	if o := tp.Facts[at].Object; o != nil {
-		object.RV = o.RV
-	}
-	object.RV++ // kinds share one count, so two objects may now have one version: as good as at once
+	object.RV = tp.Version(at) + 1 // two objects may now have one version: as good as at once
 	change(&object)
 	tp.Facts = slices.Insert(tp.Facts, at+1, fact)
 	return at + 1

@@ -47,6 +47,11 @@ type rig struct {
 // newRig skips where clusters are not wanted: the programs take minutes to build.
 func newRig(t *testing.T, set ...string) *rig {
 	t.Helper()
+	return newRigOf(t, "rollback-window", append([]string{"replicas=2", "minPodsPerReplicaSet=1", "ramp=200ms", "quiet=1s"}, set...)...)
+}
+
+func newRigOf(t *testing.T, drill string, set ...string) *rig {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("brings clusters up; not with -short")
 	}
@@ -60,7 +65,7 @@ func newRig(t *testing.T, set ...string) *rig {
 			return engine.Embedded(r.clusters, parts)
 		},
 	}
-	r.cell = cellOf(t, "rollback-window", append([]string{"replicas=2", "minPodsPerReplicaSet=1", "ramp=200ms", "quiet=1s"}, set...)...)
+	r.cell = cellOf(t, drill, set...)
 	parts, err := r.Build(t.Context(), r.cell)
 	if err != nil {
 		t.Fatal(err)
@@ -90,6 +95,9 @@ func (r *rig) run(ctx context.Context) (*engine.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, runLimit)
 	defer cancel()
 	out, err := r.Run(ctx, r.cell, r.parts, 1)
+	if err := r.Close(context.WithoutCancel(ctx)); err != nil {
+		r.t.Error(err)
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		r.t.Errorf("the run did not end within %s: %v", runLimit, err)
 	}

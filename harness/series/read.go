@@ -15,7 +15,7 @@ import (
 )
 
 // Definition says how one series is read from a recording. Exactly one of
-// Object, Sum, Log, Sample and Derive is set.
+// Object, Sum, Log, Call, Sample and Derive is set.
 type Definition struct {
 	Name string
 	Unit string
@@ -24,6 +24,7 @@ type Definition struct {
 	Object *FromObject
 	Sum    *SumOfObjects
 	Log    *FromLog
+	Call   *FromCall
 	Sample *FromSample
 	Derive *Derived
 }
@@ -53,6 +54,15 @@ type SumOfObjects struct {
 type FromLog struct {
 	Component string
 	Match     *regexp.Regexp
+}
+
+// FromCall reads a series of events off our own calls of one resource, such as
+// "pods/eviction"; with Holds it is a state that lasts until another call changes
+// it. Value returns ok = false for calls that the series is not about.
+type FromCall struct {
+	Resource string
+	Value    func(*recording.Call) (Value, bool)
+	Holds    bool
 }
 
 // FromSample reads a state series off samples of one metric.
@@ -102,7 +112,7 @@ func checkDefinitions(defs []Definition) error {
 	known := map[string]bool{}
 	for _, d := range defs {
 		sources := 0
-		for _, set := range []bool{d.Object != nil, d.Sum != nil, d.Log != nil, d.Sample != nil, d.Derive != nil} {
+		for _, set := range []bool{d.Object != nil, d.Sum != nil, d.Log != nil, d.Call != nil, d.Sample != nil, d.Derive != nil} {
 			if set {
 				sources++
 			}
@@ -132,6 +142,7 @@ type builder struct {
 	// byResource and byComponent spare the decoding of what nobody reads.
 	byResource  map[string][]int
 	byComponent map[string][]int
+	byCall      map[string][]int
 	bySample    map[string][]int
 	series      []*Series
 	// refs name the source of points that are no object versions.
@@ -145,6 +156,7 @@ func newBuilder(defs []Definition) *builder {
 		defs:        defs,
 		byResource:  map[string][]int{},
 		byComponent: map[string][]int{},
+		byCall:      map[string][]int{},
 		bySample:    map[string][]int{},
 		sums:        map[int]*sum{},
 	}
@@ -162,6 +174,11 @@ func newBuilder(defs []Definition) *builder {
 		case d.Log != nil:
 			s.Kind, ref = Event, "log of "+d.Log.Component
 			b.byComponent[d.Log.Component] = append(b.byComponent[d.Log.Component], i)
+		case d.Call != nil:
+			if !d.Call.Holds {
+				s.Kind = Event
+			}
+			b.byCall[d.Call.Resource] = append(b.byCall[d.Call.Resource], i)
 		case d.Sample != nil:
 			ref = "sample of " + d.Sample.Series
 			b.bySample[d.Sample.Series] = append(b.bySample[d.Sample.Series], i)
@@ -179,6 +196,8 @@ func (b *builder) add(f *recording.Fact) error {
 		return b.object(f.At(), f.Object)
 	case f.Log != nil:
 		b.log(f.At(), f.Log)
+	case f.Call != nil:
+		b.call(f.At(), f.Call)
 	case f.Sample != nil:
 		b.sample(f.At(), f.Sample)
 	case f.Step != nil:
@@ -261,6 +280,14 @@ func (b *builder) log(t time.Duration, l *recording.Log) {
 		}
 		// A copy, for the line would stay in memory with its part.
 		b.append(i, Point{T: t, Value: Text(strings.Clone(text)), Ref: b.refs[i]})
+	}
+}
+
+func (b *builder) call(t time.Duration, c *recording.Call) {
+	for _, i := range b.byCall[c.Resource] {
+		if value, ok := b.defs[i].Call.Value(c); ok {
+			b.append(i, Point{T: t, Value: value, Ref: fmt.Sprintf("%s of %s/%s", c.Verb, c.Resource, c.Name)})
+		}
 	}
 }
 

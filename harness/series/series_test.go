@@ -509,3 +509,24 @@ func TestValues(t *testing.T) {
 		}
 	}
 }
+
+func TestCallsAreEventsOrHold(t *testing.T) {
+	t.Parallel()
+	call := func(ms int, resource string, code int) recording.Fact {
+		return recording.Fact{T: at(ms), Call: &recording.Call{Verb: "create", Resource: resource, Name: "n/p", Code: code}}
+	}
+	for holds, want := range map[bool]string{false: "429@10 429@40 201@50", true: "429@10 201@50"} {
+		def := series.Definition{Name: "s", Call: &series.FromCall{Resource: "pods/eviction", Holds: holds, Value: func(c *recording.Call) (series.Value, bool) {
+			return series.Number(float64(c.Code)), c.Code != 0
+		}}}
+		set := read(t, 100, []series.Definition{def},
+			call(10, "pods/eviction", 429), call(20, "pods", 201), call(30, "pods/eviction", 0), call(40, "pods/eviction", 429), call(50, "pods/eviction", 201))
+		if got := pointsOf(t, set, "s"); got != want {
+			t.Errorf("holds %t: points %s, want %s", holds, got, want)
+		}
+		s, err := set.Get("s")
+		if err != nil || (s.Kind == series.State) != holds || s.Points[0].Ref != "create of pods/eviction/n/p" {
+			t.Errorf("holds %t: %+v, %v", holds, s, err)
+		}
+	}
+}

@@ -13,16 +13,28 @@ type View struct {
 		DeletionTimestamp string            `json:"deletionTimestamp"`
 		Generation        int               `json:"generation"`
 		OwnerReferences   []Owner           `json:"ownerReferences"`
+		Finalizers        []string          `json:"finalizers"`
 	} `json:"metadata"`
 	Spec struct {
 		// Workloads.
 		Replicas *int `json:"replicas"`
 		Paused   bool `json:"paused"`
+		// Pod.
+		NodeName string `json:"nodeName"`
 		Template struct {
 			Metadata struct {
 				Labels map[string]string `json:"labels"`
 			} `json:"metadata"`
 		} `json:"template"`
+		// StatefulSet.
+		UpdateStrategy struct {
+			RollingUpdate struct {
+				Partition *int `json:"partition"`
+				// MaxUnavailable is a number or a percentage, absent where the API
+				// server does not know it.
+				MaxUnavailable json.RawMessage `json:"maxUnavailable"`
+			} `json:"rollingUpdate"`
+		} `json:"updateStrategy"`
 		// VirtualService.
 		HTTP []HTTPRoute `json:"http"`
 		// DestinationRule.

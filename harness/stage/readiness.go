@@ -116,6 +116,9 @@ func (r *Readiness) wake() {
 // reached is asked again; the error is that of the first write that was refused.
 func (r *Readiness) Run(ctx context.Context, pods PodWatcher) error {
 	list, changed, err := pods.Pods(ctx)
+	if ctx.Err() != nil {
+		return nil // the script ended first, and its error is the one to tell
+	}
 	if err != nil {
 		return fmt.Errorf("watching pods for their readiness: %w", err)
 	}

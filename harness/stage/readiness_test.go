@@ -182,3 +182,19 @@ func await(t *testing.T, cond func() bool) {
 		t.Fatal("not reached in 10 s")
 	}
 }
+
+// noPods stands for an informer that is ended before it has synced.
+type noPods struct{}
+
+func (noPods) Pods(ctx context.Context) (func() []*corev1.Pod, <-chan struct{}, error) {
+	return nil, nil, context.Cause(ctx)
+}
+
+// A script that fails at once must not be told as a failure of the readiness.
+func TestAnEndBeforeTheBeginIsNoError(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := NewReadiness(nil, clocktesting.NewFakeClock(time.Unix(100, 0))).Run(ctx, noPods{}); err != nil {
+		t.Error(err)
+	}
+}

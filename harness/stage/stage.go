@@ -42,10 +42,15 @@ type Stage struct {
 // It is an observation about the components, not a failure of the script.
 var ErrNotReached = errors.New("not reached")
 
-// Step runs one named step and records its begin and end. An ErrNotReached is
+// Step runs one named step and records its begin and end. It begins when the
+// recorder has received all that was stored before: the watches of two kinds race
+// each other, and a window must not begin with a state that is over. An ErrNotReached is
 // recorded and the script goes on, so that the claims can say what happened
 // instead; any other error ends the script.
 func (s *Stage) Step(ctx context.Context, name string, do func(ctx context.Context) error) error {
+	if err := s.Recorder.Sync(ctx); err != nil {
+		return fmt.Errorf("before step %s: %w", name, err)
+	}
 	s.Recorder.StepBegin(name)
 	s.Progress(name)
 	err := do(ctx)

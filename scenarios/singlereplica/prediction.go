@@ -59,7 +59,7 @@ func (p *Params) availability(k workload.Key, least int) []judge.Claim {
 	if least > 0 {
 		return append(k.Floor(least, Drilled), k.OldGoesLast(Drilled))
 	}
-	return []judge.Claim{p.outage(k)}
+	return []judge.Claim{k.NoneReady(Drilled), p.outage(k)}
 }
 
 // outage: from the instant at which no pod is ready until one is again. The new

@@ -249,6 +249,11 @@ func (k Key) OldGoesLast(window series.Window) judge.Claim {
 	}
 }
 
+// NoneReady: there is an instant without a ready pod.
+func (k Key) NoneReady(window series.Window) judge.Claim {
+	return k.bound("none-ready", "there is an instant without a ready pod", Ready, judge.Least, 0, 0, window, deployment.RuleFenceposts, deployment.RuleOld)
+}
+
 // Outage: from the instant at which no pod is ready until one is again.
 func (k Key) Outage(low, high time.Duration, window series.Window) judge.Claim {
 	return judge.Claim{

@@ -1,0 +1,139 @@
+package rollingupdate_test
+
+import (
+	"testing"
+
+	"reckon.dev/reckon/harness/doctored"
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/series"
+	"reckon.dev/reckon/harness/stage"
+	"reckon.dev/reckon/scenarios/workload"
+)
+
+// set finds the nth fact about the ReplicaSet of a version with that size.
+func set(tp *doctored.Tape, version string, size, nth int) int {
+	return tp.Find(workload.ReplicaSets, nth, func(_ *recording.Object, v *series.View) bool {
+		return v.Spec.Template.Metadata.Labels[stage.VersionLabel] == version && *v.Spec.Replicas == size
+	})
+}
+
+// readyPod finds the nth fact that says that a pod of a version is ready.
+func readyPod(tp *doctored.Tape, version string, nth int) int {
+	return tp.Find(workload.Pods, nth, func(_ *recording.Object, v *series.View) bool {
+		return v.Metadata.Labels[stage.VersionLabel] == version && v.Is("Ready", "True") && v.Metadata.DeletionTimestamp == ""
+	})
+}
+
+// terminate inserts, after fact at, that the pod of fact i is being deleted.
+func terminate(tp *doctored.Tape, at, i int) {
+	at = tp.Insert(at, i, func(o *recording.Object) { o.Change = recording.Modified })
+	tp.Set(at, "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+}
+
+// write inserts, right after fact i about a ReplicaSet, that its size is another.
+func write(tp *doctored.Tape, i, size int) {
+	at := tp.Insert(i, i, func(o *recording.Object) { o.Change = recording.Modified })
+	tp.Set(at, size, "spec", "replicas")
+}
+
+func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		recording string
+		alter     func(tp *doctored.Tape)
+		claim     string
+	}{
+		"a pod too many is wanted": {"four", func(tp *doctored.Tape) {
+			write(tp, set(tp, "v2", 2, 0), 3)
+		}, "ceiling"},
+		"the new ReplicaSet grows before there is room": {"four", func(tp *doctored.Tape) {
+			write(tp, set(tp, "v2", 2, 0), 3)
+		}, "moves"},
+		"the old ReplicaSet shrinks by two at once": {"four", func(tp *doctored.Tape) {
+			tp.Set(set(tp, "v1", 3, 0), 2, "spec", "replicas")
+		}, "moves"},
+		"the old ReplicaSet grows again": {"four", func(tp *doctored.Tape) {
+			write(tp, set(tp, "v1", 2, 0), 3)
+		}, "moves"},
+		"too few are reported available": {"four", func(tp *doctored.Tape) {
+			tp.Set(set(tp, "v1", 3, 0), 2, "status", "availableReplicas")
+		}, "floor"},
+		"two old pods are removed early": {"four", func(tp *doctored.Tape) {
+			at := tp.StepBegin(workload.StepSettle)
+			// Each pod became ready once, in this order.
+			terminate(tp, at, readyPod(tp, "v1", 0))
+			terminate(tp, at, readyPod(tp, "v1", 1))
+			terminate(tp, at, readyPod(tp, "v1", 2))
+		}, "floor-pods"},
+		"the only possible order is left": {"two", func(tp *doctored.Tape) {
+			tp.Set(set(tp, "v2", 1, 0), 2, "spec", "replicas")
+		}, "sizes-v2"},
+		"a scaling divides the pods otherwise": {"scaled-up", func(tp *doctored.Tape) {
+			at := tp.StepBegin("scale")
+			i := tp.Find(workload.ReplicaSets, 0, func(o *recording.Object, v *series.View) bool {
+				return int64(o.RV) > 0 && v.Metadata.Annotations["deployment.kubernetes.io/desired-replicas"] == "20" &&
+					v.Spec.Template.Metadata.Labels[stage.VersionLabel] == "v1"
+			})
+			if i < at {
+				t.Fatal("the scaling comes before its step")
+			}
+			tp.Set(i, 9, "spec", "replicas")
+		}, "moves"},
+		"new pods are wanted while old ones terminate": {"recreate", func(tp *doctored.Tape) {
+			at := set(tp, "v1", 0, 0)
+			i := tp.Insert(at, set(tp, "v2", 4, 0), func(*recording.Object) {})
+			tp.Set(i, 4, "spec", "replicas")
+		}, "moves"},
+		"a terminating pod never goes": {"lingering", func(tp *doctored.Tape) {
+			tp.Drop(tp.Find(workload.Pods, 0, func(o *recording.Object, _ *series.View) bool { return o.Change == recording.Deleted }))
+		}, "done-early"},
+		"the revision is an old one": {"four", func(tp *doctored.Tape) {
+			for i, f := range tp.Facts {
+				if f.Object != nil && f.Object.Resource == workload.Deployments {
+					tp.Set(i, "1", "metadata", "annotations", "deployment.kubernetes.io/revision")
+				}
+			}
+		}, "final-revision"},
+		"a size changes after the end": {"four", func(tp *doctored.Tape) {
+			at := tp.StepBegin(workload.StepQuiet)
+			i := tp.Insert(at, set(tp, "v1", 0, 0), func(o *recording.Object) { o.Change = recording.Modified })
+			tp.Facts[i].T++ // after the begin of the step
+			tp.Set(i, 1, "spec", "replicas")
+		}, "quiet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tp := doctored.Load(t, "testdata/"+c.recording)
+			c.alter(tp)
+			tp.Breaks(c.claim)
+		})
+	}
+}
+
+func TestRealRecordingsPass(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"none", "two", "four", "scaled-up", "rollover", "recreate", "lingering"} {
+		if v := doctored.Load(t, "testdata/"+name).Verdict(); v.Outcome != judge.Pass {
+			t.Errorf("%s: %s: %q", name, v.Outcome, v.Reasons)
+		}
+	}
+}
+
+// A controller that does not answer after the quiet period may have been dead
+// all the time: its silence proves nothing.
+func TestSilenceWithoutASignOfLifeProvesNothing(t *testing.T) {
+	t.Parallel()
+	tp := doctored.Load(t, "testdata/four")
+	asked := tp.StepBegin(workload.StepAsk)
+	for i := len(tp.Facts) - 1; i > asked; i-- {
+		if o := tp.Facts[i].Object; o != nil && o.Resource == workload.Deployments {
+			tp.Drop(i)
+		}
+	}
+	for _, c := range tp.Verdict().Claims {
+		if c.ID == "quiet" && c.Status != judge.Inconclusive {
+			t.Errorf("quiet is %s: %s", c.Status, c.Why)
+		}
+	}
+}
