@@ -72,9 +72,9 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 		"a pod that is ready for good is available at once": {"flapping", func(tp *doctored.Tape) {
 			i, n := -1, 0
 			for begin := tp.StepBegin(singlereplica.StepSteady); i < begin; n++ {
-				i = tp.Find(workload.Pods, n, of("v2", ready))
+				i = tp.Find(workload.ReplicaSets, n, of("v2", func(v *series.View) bool { return v.Status.ReadyReplicas == 1 }))
 			}
-			tp.Insert(i, tp.Find(workload.ReplicaSets, 0, of("v2", func(v *series.View) bool { return v.Status.AvailableReplicas == 1 })), func(*recording.Object) {})
+			tp.Set(i, 1, "status", "availableReplicas")
 		}, "steady-available"},
 		"the budget allows a disruption": {"a-budget-beside-it", func(tp *doctored.Tape) {
 			for i, f := range tp.Facts {
