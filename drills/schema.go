@@ -43,6 +43,7 @@ func Schema() (*jsonschema.Schema, error) {
 	}
 	bound(spec.Properties["cluster"].Properties["nodes"], "1", "1000")
 	bound(spec.Properties["repeat"], "1", "1000")
+	bound(spec.Properties["parallel"], "1", fmt.Sprint(MaxParallel))
 	gate := spec.Properties["gate"].Properties
 	gate["claims"].Enum, gate["guards"].Enum = []any{"fail", "report"}, []any{"fail", "report"}
 	list := spec.Properties["scenarios"]
@@ -83,11 +84,11 @@ func options() (*jsonschema.ForOptions, error) {
 	return durations, nil
 }
 
-// numberOrPercentage is 2, "2" or "25%".
+// numberOrPercentage is 2, "2" or "25%". More than 100% is fine for some fields.
 func numberOrPercentage() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
 		{Type: "integer", Minimum: jsonschema.Ptr(0.0)},
-		{Type: "string", Pattern: `^([0-9]+|(100|[0-9]?[0-9])%)$`},
+		{Type: "string", Pattern: `^[0-9]+%?$`},
 	}}
 }
 

@@ -45,7 +45,7 @@ func (a *app) describe(name string) error {
 	for _, n := range s.Needs() {
 		needs = append(needs, string(n))
 	}
-	fmt.Fprintf(a.Out, "components: %s\nneeds: %s\n\n", strings.Join(s.Components(), ", "), strings.Join(needs, ", "))
+	fmt.Fprintf(a.Out, "components: %s\nneeds: %s\n\n", strings.Join(append([]string{scenario.Kubernetes}, s.Components()...), ", "), strings.Join(needs, ", "))
 	tw := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "PARAMETER\tTYPE\tDEFAULT\tBOUNDS\tMEANING")
 	for _, p := range scenario.Describe(s.Defaults()) {

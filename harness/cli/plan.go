@@ -49,23 +49,48 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 	if len(p.Cells) == 1 {
 		cells = "1 cell"
 	}
-	fmt.Fprintf(w, "drill %s: %s, about %s one after the other, hash %s\n\n", p.Drill, cells, p.Expected().Round(time.Second), p.Hash())
+	fmt.Fprintf(w, "drill %s: %s, about %s with %d at a time, hash %s\n\n", p.Drill, cells, p.Expected().Round(time.Second), p.Parallel, p.Hash())
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "CELL\tVERSIONS\tPROVIDER\tREPEAT\tEXPECTED\tGATE")
+	fmt.Fprintln(tw, "CELL\tVERSIONS\tPROVIDER\tCLUSTER\tREPEAT\tEXPECTED\tGATE")
 	for _, c := range p.Cells {
 		var versions []string
 		for _, name := range slices.Sorted(maps.Keys(c.Versions)) {
 			versions = append(versions, name+" "+c.Versions[name])
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%s\tclaims %s, guards %s\n", c.Name, strings.Join(versions, ", "), c.Provider, c.Repeat,
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\tclaims %s, guards %s\n", c.Name, strings.Join(versions, ", "), c.Provider, clusterOf(c), c.Repeat,
 			c.Expected().Round(time.Second), c.Gate.Claims, c.Gate.Guards)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprint(w, "\nEach run makes, and removes again: one embedded cluster of its own (processes on loopback ports, one directory\n"+
-		"in the cache) with the namespaces drill and argo-rollouts. No other cluster and no other kubeconfig is touched.\n")
+	_, err := fmt.Fprint(w, footnote(p))
 	return err
+}
+
+func clusterOf(c plan.Cell) string {
+	if c.SharesCluster {
+		return "shared"
+	}
+	return "own"
+}
+
+// footnote says what is made where.
+func footnote(p *plan.Plan) string {
+	var own, shared bool
+	for _, c := range p.Cells {
+		own, shared = own || !c.SharesCluster, shared || c.SharesCluster
+	}
+	var b strings.Builder
+	b.WriteString("\n")
+	if own {
+		b.WriteString("own: the run makes, and removes again, one embedded cluster (processes on loopback ports, one directory in the\n" +
+			"cache) with the namespace drill, and argo-rollouts where that is under test.\n")
+	}
+	if shared {
+		b.WriteString("shared: one such cluster for all runs with the same versions, each in a namespace of its own, removed at the end.\n")
+	}
+	b.WriteString("No other cluster and no other kubeconfig is touched.\n")
+	return b.String()
 }
 
 func encode(w io.Writer, v any) error {

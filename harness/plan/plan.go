@@ -109,7 +109,11 @@ func (p *Plan) Expected() time.Duration {
 		total += c.Expected() * time.Duration(c.Repeat)
 		longest = max(longest, c.Expected())
 	}
-	return max(longest, total/time.Duration(max(p.Parallel, 1)))
+	expected := max(longest, total/time.Duration(max(p.Parallel, 1)))
+	if slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.SharesCluster }) {
+		expected += clusterOverhead
+	}
+	return expected
 }
 
 // Expected is how long one run of the cell takes, its cluster included.

@@ -121,7 +121,14 @@ func bounds(f reflect.StructField) string {
 	return ""
 }
 
+// Named is implemented by types of parameters that are written in a form of
+// their own, such as "number or %".
+type Named interface{ ParamType() string }
+
 func typeName(t reflect.Type) string {
+	if named, ok := reflect.Zero(t).Interface().(Named); ok {
+		return named.ParamType()
+	}
 	switch {
 	case t == reflect.TypeFor[Duration]():
 		return "duration"

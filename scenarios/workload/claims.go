@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"reckon.dev/reckon/harness/judge"
@@ -212,7 +213,20 @@ func (k Key) TraceTable(trace deployment.Trace) judge.Table {
 	for _, row := range append([]deployment.Row{trace.Start}, trace.Rows...) {
 		t.Rows = append(t.Rows, k.traceRow(row))
 	}
+	t.Rows = elide(t.Rows)
 	return t
+}
+
+// elide leaves the middle of a long table out: it goes on as it began.
+func elide(rows [][]string) [][]string {
+	const head, tail = 40, 10
+	left := len(rows) - head - tail
+	if left <= 1 {
+		return rows
+	}
+	gap := make([]string, len(rows[0]))
+	gap[0] = fmt.Sprintf("… %d rows …", left)
+	return slices.Concat(rows[:head], [][]string{gap}, rows[len(rows)-tail:])
 }
 
 func (k Key) traceRow(row deployment.Row) []string {

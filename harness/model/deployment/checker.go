@@ -18,14 +18,18 @@ import "slices"
 //
 // Feed everything in the order of resourceVersion, which is one count for a whole store.
 // Only changes of spec.replicas, and creations, are judged; all other versions matter too,
-// since each is a prefix. Not covered: a pass whose create is answered by "already exists"
-// may use a ReplicaSet that is newer than its prefix. sync.go:234 (v1.37.2)
+// since each is a prefix.
+//
+// Not covered, and so possible false alarms: a pass whose create is answered by "already
+// exists" may use a ReplicaSet newer than its prefix (sync.go:234, v1.37.2), and while the
+// controller lists again after a broken watch, its ReplicaSets may be of different ages.
 type Checker struct {
-	base []ReplicaSet // before log[0], oldest first
-	now  []ReplicaSet // after all of log
-	log  []Event
-	low  int  // prefixes shorter than this are too old for the next pass
-	cut  bool // history that the next pass may have seen was dropped
+	base    []ReplicaSet // before log[0], oldest first
+	now     []ReplicaSet // after all of log
+	log     []Event
+	low     int  // prefixes shorter than this are too old for the next pass
+	cut     bool // history that the next pass may have seen was dropped
+	dropped bool // some history was
 
 	specs   []Spec
 	specLow int
@@ -77,7 +81,7 @@ func (c *Checker) SpecChanged(spec Spec) error {
 	c.specs = append(c.specs, spec)
 	if drop := len(c.specs) - keepSpecs; drop > 0 {
 		c.specs = slices.Delete(c.specs, 0, drop)
-		c.cut = c.cut || c.specLow < drop
+		c.cut, c.dropped = c.cut || c.specLow < drop, true
 		c.specLow = max(0, c.specLow-drop)
 	}
 	return nil
@@ -85,7 +89,7 @@ func (c *Checker) SpecChanged(spec Spec) error {
 
 // Restarted tells that another controller process took over. Its first list may be older
 // than what the last process saw.
-func (c *Checker) Restarted() { c.low, c.specLow = 0, 0 }
+func (c *Checker) Restarted() { c.low, c.specLow, c.cut = 0, 0, c.cut || c.dropped }
 
 // Running tells how many pods of a ReplicaSet exist, terminating ones included but not
 // those that failed or succeeded. Without it a Recreate rollout is judged by
@@ -246,7 +250,7 @@ func (c *Checker) forget() {
 		c.base = apply(c.base, e)
 	}
 	c.log = slices.Delete(c.log, 0, drop)
-	c.cut = c.low < drop
+	c.cut, c.dropped = c.cut || c.low < drop, true
 	c.low = max(0, c.low-drop)
 }
 

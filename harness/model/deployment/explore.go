@@ -48,8 +48,12 @@ const (
 
 // Explore looks at all rollouts to spec.Template from the given ReplicaSets, or from a
 // complete First if none are given: passes, single pods that become available or are
-// deleted, and losses, in any order. Every pass sees the present; pods are created at
-// once, since a pod that is not created yet counts like one that is not available.
+// deleted, and losses, in any order. Pods are created at once, since a pod that is not
+// created yet counts like one that is not available.
+//
+// Every pass sees the present. With one old ReplicaSet the fenceposts hold for a lagging
+// controller too; with several, a pass that misses its own last write to one of them can
+// exceed both for a while.
 func Explore(spec Spec, chaos Chaos, sets ...ReplicaSet) Envelope {
 	if len(sets) == 0 {
 		sets = []ReplicaSet{{

@@ -38,6 +38,9 @@ func ParseIntOrPercent(s string) (IntOrPercent, error) {
 	return IntOrPercent{value: int32(n), percent: percent}, nil
 }
 
+// ParamType names the form for lists of parameters.
+func (IntOrPercent) ParamType() string { return "number or %" }
+
 // IsPercent says whether it is a share.
 func (v IntOrPercent) IsPercent() bool { return v.percent }
 

@@ -67,3 +67,6 @@ func (s *Share) UnmarshalJSON(data []byte) error {
 	*s = parsed
 	return nil
 }
+
+// ParamType names the form for lists of parameters.
+func (Share) ParamType() string { return "number or %" }
