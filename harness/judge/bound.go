@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"reckon.dev/reckon/harness/series"
 )
@@ -58,6 +59,22 @@ func (c Bound) Eval(set *series.Set) (Finding, error) {
 	if len(points) == 0 {
 		return inconclusive(0, "no sample of %s inside the window", c.Of), nil
 	}
+	passed := slices.DeleteFunc(slices.Clone(points), func(p series.Point) bool {
+		return !c.passes(p.Value.Num) || doubtful(set, s, in, p) != nil
+	})
+	if len(passed) > 0 {
+		return c.finding(passed, len(points)), nil // seen is seen: no gap can undo it
+	}
+	return hidden(set, in, false, c.finding(points, len(points)), c.Of), nil
+}
+
+// passes says whether a value is beyond the limit on the side of the extreme, so
+// that nothing that was not seen can mend it.
+func (c Bound) passes(v float64) bool {
+	return c.Extreme == Least && v < c.Low || c.Extreme == Greatest && v > c.High
+}
+
+func (c Bound) finding(points []series.Point, samples int) Finding {
 	extreme := points[0]
 	for _, p := range points[1:] {
 		if c.beyond(p.Value.Num, extreme.Value.Num) {
@@ -65,15 +82,11 @@ func (c Bound) Eval(set *series.Set) (Finding, error) {
 		}
 	}
 	v := extreme.Value.Num
-	f := Finding{Status: Held, Observed: c.say(v), Samples: len(points)}.at(extreme)
+	f := Finding{Status: Held, Observed: c.say(v), Samples: samples}.at(extreme)
 	if v < c.Low || v > c.High {
 		f.Status, f.Why = Broken, fmt.Sprintf("%s was %.6g at the %s, where %s was predicted", c.Of, v, c.Extreme, c.Predicted())
 	}
-	passed := c.Extreme == Least && v < c.Low || c.Extreme == Greatest && v > c.High
-	if passed && early(set, s, in, extreme) == nil {
-		return f, nil // seen is seen: no gap can undo it
-	}
-	return hidden(set, in, false, f, c.Of), nil
+	return f
 }
 
 func (c Bound) beyond(v, than float64) bool {

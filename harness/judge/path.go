@@ -60,8 +60,9 @@ func (c Path) Eval(set *series.Set) (Finding, error) {
 	return hidden(set, in, false, f, c.Of...), nil
 }
 
-// broken says which state could not follow. A gap before it makes that doubtful:
-// what is missing may have been the moves between.
+// broken says which state could not follow. A gap before it makes that doubtful
+// when moves between may be missing: it lost changes, or delivered some so late
+// that they lie on the other side of the window's begin or end.
 func (c Path) broken(set *series.Set, in series.Interval, states []series.Joint, why error) Finding {
 	last := states[len(states)-1]
 	at := last.T
@@ -69,10 +70,23 @@ func (c Path) broken(set *series.Set, in series.Interval, states []series.Joint,
 		Status: Broken, Observed: fmt.Sprintf("move %d is not allowed", len(states)-1), Why: why.Error(),
 		Samples: len(states), At: &at,
 	}
+	var changed []series.Point
 	for i, p := range last.Points {
 		if len(states) == 1 || states[len(states)-2].Points[i].Ref != p.Ref {
-			f.Objects = append(f.Objects, p.Ref)
+			changed = append(changed, p)
 		}
 	}
-	return hidden(set, series.Interval{From: in.From, To: last.T}, false, f, c.Of...)
+	f.Objects = distinctRefs(changed)
+	for _, name := range c.Of {
+		s, err := set.Get(name)
+		if err != nil {
+			continue
+		}
+		for _, g := range set.GapsOf(s.Resources, series.Interval{From: in.From, To: last.T}) {
+			if !g.Lossless || straddles(g, s, in) {
+				return doubt(f, g)
+			}
+		}
+	}
+	return f
 }
