@@ -346,7 +346,7 @@ func TestWhoSharesACluster(t *testing.T) {
 		"without components":             {"rolling-update", "", true},
 		"another one":                    {"single-replica-restart", "", true},
 		"with a component":               {"rollback-window", "", false},
-		"with a component, small":        {"rollback-window", "replicas: 1", false},
+		"with a component, small":        {"rollback-window", "replicas: 2", false},
 		"with a component, of the abort": {"rollback-window-abort", "", false},
 		"large, nearly":                  {"rolling-update", "replicas: 199", true},
 		"large":                          {"rolling-update", "replicas: 200", false},

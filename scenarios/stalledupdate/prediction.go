@@ -44,7 +44,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	out.Guards = k.Guards(in.Guards, most, Back)
 	out.Claims = append(out.Claims, k.Moves(Drilled, 1))
 	out.Claims = append(out.Claims, p.stall(k, stalled.Final())...)
-	out.Claims = append(out.Claims, p.deadline(k, stalled.Final())...)
+	out.Claims = append(out.Claims, p.deadline(k, stalled)...)
 	out.Claims = append(out.Claims, p.noRollback(k))
 	out.Claims = append(out.Claims, p.undo(k)...)
 	out.Claims = append(out.Claims, k.Ended(workload.V1, p.Replicas, 3, Drilled)...)
@@ -65,9 +65,10 @@ func (p *Params) stall(k workload.Key, at deployment.Row) []judge.Claim {
 		series.Number(float64(at.Available)), Stalled, deployment.RuleOld))
 }
 
-// deadline: Progressing turns False so long after the last progress, which here
-// is the write of the last size or the last pod that became available.
-func (p *Params) deadline(k workload.Key, at deployment.Row) []judge.Claim {
+// deadline: Progressing turns False so long after the last progress, which is
+// what follows from the last write of a size: pods are made or go, and the
+// Deployment's status counts them.
+func (p *Params) deadline(k workload.Key, stalled deployment.Trace) []judge.Claim {
 	bounds, ok := deployment.DeadlineBounds(p.ProgressDeadlineSeconds)
 	if !ok {
 		return nil
@@ -77,18 +78,18 @@ func (p *Params) deadline(k workload.Key, at deployment.Row) []judge.Claim {
 		ID: "deadline", Sentence: fmt.Sprintf("Progressing is False %d s after the last progress, and not before", p.ProgressDeadlineSeconds),
 		Basis: append(k.Basis(deployment.RuleTimedOut, deployment.RuleProgressing, deployment.RuleRequeue), "timestamps of whole seconds, and what the control loops need"),
 		Check: judge.Within{
-			From: p.lastProgress(at),
+			From: lastWrite(stalled),
 			To:   judge.Cond{Series: workload.Progressing, Op: judge.Equal, Value: series.Text(stuck)},
 			Min:  bounds.NotBefore, Max: bounds.By + workload.Reaction, Window: window,
 		},
 	}}
 }
 
-func (p *Params) lastProgress(at deployment.Row) judge.Cond {
-	if p.Ready > 0 {
-		return judge.Cond{Series: workload.AvailableOf(workload.V2), Op: judge.GreaterEqual, Value: series.Number(float64(p.Ready))}
-	}
-	return judge.Cond{Series: workload.Wanted(workload.V2), Op: judge.GreaterEqual, Value: series.Number(float64(at.Version(workload.V2).Replicas))}
+// lastWrite is the condition that the last write of the trace makes true.
+func lastWrite(trace deployment.Trace) judge.Cond {
+	writes := trace.Writes()
+	last := writes[len(writes)-1]
+	return judge.Cond{Series: workload.Wanted(last.Version), Op: judge.Equal, Value: series.Number(float64(last.To))}
 }
 
 // noRollback: the controller reports and does nothing more.

@@ -85,8 +85,12 @@ func (k Key) Floor(least int, window series.Window) []judge.Claim {
 
 // Existing: terminating pods count in no fence, so more pods may exist than the
 // upper one allows. The greatest number is reported; what bounds it is that
-// every pod was once wanted.
+// every pod was once wanted. Only Recreate waits for them.
 func (k Key) Existing(most int, window series.Window) judge.Claim {
+	if k.Deployment.Strategy == Recreate {
+		return k.bound("existing", "no more pods than replicas exist at any time, terminating ones included",
+			Existing, judge.Greatest, float64(k.Deployment.Replicas), float64(k.Deployment.Replicas), window, deployment.RuleRecreateWait)
+	}
 	return k.bound("existing", fmt.Sprintf("pods that exist, terminating ones included, may pass the upper fence of %d: no fence counts them", most),
 		Existing, judge.Greatest, float64(k.Deployment.Replicas), float64(most+k.Deployment.Replicas), window, deployment.RuleNewSize)
 }
