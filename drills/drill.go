@@ -308,6 +308,5 @@ func Find(arg string) (*Drill, error) {
 		return ForScenario(arg), nil
 	}
 	all := append(Shipped(), scenarios.Names()...)
-	return nil, fmt.Errorf("no drill file, shipped drill or scenario %q%s; there are the drills %s and the scenarios %s",
-		arg, nearest.Hint(arg, all), strings.Join(Shipped(), ", "), strings.Join(scenarios.Names(), ", "))
+	return nil, fmt.Errorf("no drill file, shipped drill or scenario %q%s; `reckon drills` and `reckon scenarios` list what there is", arg, nearest.Hint(arg, all))
 }
