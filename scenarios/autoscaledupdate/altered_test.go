@@ -18,7 +18,7 @@ const (
 	atTarget = "testdata/v1.37.2-at-the-target"
 	above    = "testdata/v1.37.2-above-the-target"
 	below    = "testdata/v1.37.2-below-the-target"
-	unbound  = "testdata/v1.37.2-below-the-target-far-from-the-bound"
+	unbound  = "testdata/v1.37.2-far-from-the-bound"
 )
 
 func recordings(t *testing.T) []string {
