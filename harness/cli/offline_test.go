@@ -75,7 +75,7 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 		"argument missing":         {[]string{"plan"}, 2, `reckon: accepts 1 arg(s), received 0 (usage: reckon plan DRILL|SCENARIO [flags])`},
 		"argument too much":        {[]string{"version", "x"}, 2, `reckon: unknown command "x" for "reckon version" (usage: reckon version [flags])`},
 		"nothing to judge":         {[]string{"judge"}, 2, `reckon: requires at least 1 arg(s), only received 0 (usage: reckon judge RUN-DIR... [flags])`},
-		"unknown drill":            {[]string{"plan", "defualt"}, 2, `reckon: no drill file, shipped drill or scenario "defualt", did you mean "default"?; `+"`reckon drills` and `reckon scenarios` list what there is"},
+		"unknown drill":            {[]string{"plan", "defualt"}, 2, `reckon: no drill file, shipped drill or scenario "defualt", did you mean "default"?; ` + "`reckon drills` and `reckon scenarios` list what there is"},
 		"unknown scenario":         {[]string{"scenarios", "rollback-windw"}, 2, `reckon: unknown scenario "rollback-windw", did you mean "rollback-window"?; there are rollback-window, rollback-window-abort`},
 		"a file that is not":       {[]string{"run", "no/such.yaml"}, 2, `reckon: reading the drill: open no/such.yaml: no such file or directory`},
 		"a bad drill":              {[]string{"plan", "../../drills/testdata/invalid-unknown-parameter.yaml"}, 2, `reckon: ../../drills/testdata/invalid-unknown-parameter.yaml:8: spec.scenarios[0].params.replica: scenario rollback-window has no parameter "replica", did you mean "replicas"?; expected one of `},

@@ -33,10 +33,14 @@ func (c Bound) Predicted() string {
 	switch {
 	case c.Low == c.High:
 		return c.say(c.Low)
+	case c.Extreme == Least && math.IsInf(c.High, 1):
+		return fmt.Sprintf("at least %.6g%s", c.Low, unit(c.Unit))
+	case c.Extreme == Greatest && math.IsInf(c.Low, -1):
+		return fmt.Sprintf("at most %.6g%s", c.High, unit(c.Unit))
 	case math.IsInf(c.High, 1):
-		return fmt.Sprintf("%s at least %.6g%s", c.Extreme, c.Low, unit(c.Unit))
+		return fmt.Sprintf("%s from %.6g%s up", c.Extreme, c.Low, unit(c.Unit))
 	case math.IsInf(c.Low, -1):
-		return fmt.Sprintf("%s at most %.6g%s", c.Extreme, c.High, unit(c.Unit))
+		return fmt.Sprintf("%s up to %.6g%s", c.Extreme, c.High, unit(c.Unit))
 	}
 	return fmt.Sprintf("%s %.6g to %.6g%s", c.Extreme, c.Low, c.High, unit(c.Unit))
 }
@@ -84,7 +88,7 @@ func (c Bound) finding(points []series.Point, samples int) Finding {
 	v := extreme.Value.Num
 	f := Finding{Status: Held, Observed: c.say(v), Samples: samples}.at(extreme)
 	if v < c.Low || v > c.High {
-		f.Status, f.Why = Broken, fmt.Sprintf("%s was %.6g at the %s, where %s was predicted", c.Of, v, c.Extreme, c.Predicted())
+		f.Status, f.Why = Broken, fmt.Sprintf("%s was %.6g at the %s; predicted: %s", c.Of, v, c.Extreme, c.Predicted())
 	}
 	return f
 }
