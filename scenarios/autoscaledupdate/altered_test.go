@@ -24,7 +24,7 @@ const (
 func recordings(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("testdata/*/" + engine.RecordingFile)
-	if err != nil || len(found) < 4 {
+	if err != nil || len(found) < 8 {
 		t.Fatalf("%d recordings, %v", len(found), err)
 	}
 	for i := range found {

@@ -25,8 +25,9 @@ type Params struct {
 // SyncPeriod is how often the autoscaler looks, as harness/cluster/embedded sets it.
 const SyncPeriod = 5 * time.Second
 
-// atMost is the time from one sync to the next with what a sync itself takes.
-const atMost = SyncPeriod + 500*time.Millisecond
+// atMost is the time from one sync to the next with what a sync itself takes. On a
+// busy machine 5.4 s were seen.
+const atMost = SyncPeriod + time.Second
 
 // Scenario is autoscaled-update.
 type Scenario struct{}

@@ -218,7 +218,7 @@ func TestParametersThatCannotBeUsedAreRefused(t *testing.T) {
 		"replicas: 8 is outside the autoscaler's bounds, expected 9 to 20":                          func(p *autoscaledupdate.Params) { p.MinReplicas = 9 },
 		"replicas: 8 is outside the autoscaler's bounds, expected 1 to 7":                           func(p *autoscaledupdate.Params) { p.MaxReplicas = 7 },
 		"maxUnavailable: with no pod left there is no metric, expected at least one pod that stays": func(p *autoscaledupdate.Params) { p.MaxUnavailable = deployment.Percent(100) },
-		"startup: 1s may be over before the autoscaler looks, expected at least 5.5s":               func(p *autoscaledupdate.Params) { p.Startup = scenario.Duration(time.Second) },
+		"startup: 1s may be over before the autoscaler looks, expected at least 6s":                 func(p *autoscaledupdate.Params) { p.Startup = scenario.Duration(time.Second) },
 		"quiet: 5s has hardly a sync in it, expected at least 10s":                                  func(p *autoscaledupdate.Params) { p.Quiet = scenario.Duration(5 * time.Second) },
 		"startup: the run would take 10m29s: after 5m0s the autoscaler forgets what it proposed":    func(p *autoscaledupdate.Params) { p.Startup = scenario.Duration(5 * time.Minute) },
 		"usage: 0 is too small, expected 1 to 1000":                                                 func(p *autoscaledupdate.Params) { p.Usage = 0 },
