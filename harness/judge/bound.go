@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"reckon.dev/reckon/harness/series"
 )
@@ -12,8 +13,8 @@ import (
 type Extreme string
 
 const (
-	Least    Extreme = "least"
-	Greatest Extreme = "greatest"
+	Least    Extreme = "lowest"
+	Greatest Extreme = "highest"
 )
 
 // Bound: the least or greatest value of a series lies from Low to High, both
@@ -32,26 +33,30 @@ func (c Bound) Series() []string { return []string{c.Of} }
 func (c Bound) Predicted() string {
 	switch {
 	case c.Low == c.High:
-		return c.say(c.Low)
+		return fmt.Sprintf("%s exactly %.6g%s", c.Extreme, c.Low, c.unit(c.Low))
 	case c.Extreme == Least && math.IsInf(c.High, 1):
-		return fmt.Sprintf("at least %.6g%s", c.Low, unit(c.Unit))
+		return fmt.Sprintf("at least %.6g%s", c.Low, c.unit(c.Low))
 	case c.Extreme == Greatest && math.IsInf(c.Low, -1):
-		return fmt.Sprintf("at most %.6g%s", c.High, unit(c.Unit))
+		return fmt.Sprintf("at most %.6g%s", c.High, c.unit(c.High))
 	case math.IsInf(c.High, 1):
-		return fmt.Sprintf("%s from %.6g%s up", c.Extreme, c.Low, unit(c.Unit))
+		return fmt.Sprintf("%s from %.6g%s up", c.Extreme, c.Low, c.unit(c.Low))
 	case math.IsInf(c.Low, -1):
-		return fmt.Sprintf("%s up to %.6g%s", c.Extreme, c.High, unit(c.Unit))
+		return fmt.Sprintf("%s up to %.6g%s", c.Extreme, c.High, c.unit(c.High))
 	}
-	return fmt.Sprintf("%s %.6g to %.6g%s", c.Extreme, c.Low, c.High, unit(c.Unit))
+	return fmt.Sprintf("%s %.6g to %.6g%s", c.Extreme, c.Low, c.High, c.unit(c.High))
 }
 
-func (c Bound) say(v float64) string { return fmt.Sprintf("%s %.6g%s", c.Extreme, v, unit(c.Unit)) }
+func (c Bound) say(v float64) string { return fmt.Sprintf("%s %.6g%s", c.Extreme, v, c.unit(v)) }
 
-func unit(u string) string {
-	if u == "" {
+// unit follows a number: "1 pod", "2 pods".
+func (c Bound) unit(n float64) string {
+	switch {
+	case c.Unit == "":
 		return ""
+	case n == 1:
+		return " " + strings.TrimSuffix(c.Unit, "s")
 	}
-	return " " + u
+	return " " + c.Unit
 }
 
 func (c Bound) Eval(set *series.Set) (Finding, error) {

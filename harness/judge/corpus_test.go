@@ -501,9 +501,9 @@ func (p *parser) claim(c *corpusCase, line string) {
 		check.Window = w()
 		claim.Check = check
 	case "bound":
-		check := judge.Bound{Extreme: judge.Extreme(p.next("least or greatest"))}
+		check := judge.Bound{Extreme: judge.Extreme(p.next("lowest or highest"))}
 		if check.Extreme != judge.Least && check.Extreme != judge.Greatest {
-			p.fail("expected least or greatest, not %q", check.Extreme)
+			p.fail("expected lowest or highest, not %q", check.Extreme)
 		}
 		check.Of = p.next("a series")
 		p.expect("in")
@@ -688,9 +688,9 @@ func TestCorpusErrorsNameFileAndLine(t *testing.T) {
 		"a second answer":        {"case a\nverdict\n= pass\n= fail\n", `f:4: an answer without a question`},
 		"a question on its own":  {"case a\nverdict\nend 1\n", `f:2: no line with an answer follows`},
 		"a number that is none":  {"case a\nend soon\n", `f:2: "soon" is no number`},
-		"a bound of no side":     {"case a\nclaim c bound most w in 1..2\n", `f:2: expected least or greatest, not "most"`},
-		"a bound without limits": {"case a\nclaim c bound least w in 3\n", `f:2: "3" is no LOW..HIGH`},
-		"a limit that is none":   {"case a\nclaim c bound least w in 3..x\n", `f:2: "3..x" is no LOW..HIGH`},
+		"a bound of no side":     {"case a\nclaim c bound most w in 1..2\n", `f:2: expected lowest or highest, not "most"`},
+		"a bound without limits": {"case a\nclaim c bound lowest w in 3\n", `f:2: "3" is no LOW..HIGH`},
+		"a limit that is none":   {"case a\nclaim c bound lowest w in 3..x\n", `f:2: "3..x" is no LOW..HIGH`},
 		"an unknown rule":        {"case a\nclaim c path w rule falling\n", `f:2: unknown rule "falling"`},
 		"a path without a rule":  {"case a\nclaim c path w\n", `f:2: expected "rule"`},
 	} {

@@ -19,7 +19,10 @@ type Path struct {
 	Begin func() Walk
 	// Least is how many moves the path must have at least: a path without moves
 	// proves nothing where the model predicts some.
-	Least  int
+	Least int
+	// Saw says what a path that was allowed was, for people: it gets the values
+	// of every state. Without it, the number of moves is what is said.
+	Saw    func(states [][]series.Value) string
 	Window series.Window
 }
 
@@ -43,17 +46,21 @@ func (c Path) Eval(set *series.Set) (Finding, error) {
 	if len(states) == 0 {
 		return inconclusive(0, "%s were never known together inside the window", strings.Join(c.Of, ", ")), nil
 	}
-	walk, values := c.Begin(), make([]series.Value, len(c.Of))
+	walk, all := c.Begin(), make([][]series.Value, len(states))
 	for i, st := range states {
+		all[i] = make([]series.Value, len(st.Points))
 		for j, p := range st.Points {
-			values[j] = p.Value
+			all[i][j] = p.Value
 		}
-		if err := walk(values); err != nil {
+		if err := walk(all[i]); err != nil {
 			return c.broken(set, in, states[:i+1], err), nil
 		}
 	}
 	moves := len(states) - 1
 	f := Finding{Status: Held, Observed: fmt.Sprintf("%d moves, all allowed", moves), Samples: len(states)}
+	if c.Saw != nil {
+		f.Observed = c.Saw(all)
+	}
 	if moves < c.Least {
 		f.Status, f.Why = Broken, fmt.Sprintf("%d moves were seen, at least %d were predicted", moves, c.Least)
 	}
