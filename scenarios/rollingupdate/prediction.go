@@ -29,10 +29,11 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	}
 	out := k.Prediction()
 	least, most := p.fences()
+	out.Definitions = append(out.Definitions, workload.ShortDefinition(least))
 	if p.Meanwhile == Rollover {
-		out.Definitions = append(out.Definitions, workload.ShortDefinition(least))
 		out.Guards = k.Guards(in.Guards, most, Drilled)
 	} else {
+		out.Guards = k.GuardsOf(in.Guards, most, Drilled)
 		out.Claims = append(out.Claims, k.Ceiling(most, Drilled))
 		out.Claims = append(out.Claims, k.Floor(least, Drilled)...)
 	}

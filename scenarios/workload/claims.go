@@ -180,7 +180,7 @@ func (k Key) chart() judge.Chart {
 	}
 	sizes.Lines = append(sizes.Lines, judge.Line{Series: Total, Label: "total"})
 	ready.Lines = append(ready.Lines, judge.Line{Series: Ready, Label: "total"})
-	c.Panels = append(c.Panels, sizes, ready, judge.Panel{Title: "pods", Unit: "pods", Lines: []judge.Line{
+	c.Panels = append(c.Panels, sizes, ready, judge.Panel{Title: "pods that exist", Unit: "pods", Lines: []judge.Line{
 		{Series: Existing, Label: "existing"}, {Series: Terminating, Label: "terminating"}, {Series: Available, Label: "available by status"},
 	}})
 	return c
@@ -189,7 +189,7 @@ func (k Key) chart() judge.Chart {
 // FenceTable is what the fences are at some sizes, for those who choose them.
 func (k Key) FenceTable(sizes ...int) judge.Table {
 	t := judge.Table{
-		Title: fmt.Sprintf("fences of maxSurge %s and maxUnavailable %s", k.Deployment.MaxSurge, k.Deployment.MaxUnavailable),
+		Title: fmt.Sprintf("fences of maxSurge %s and maxUnavailable %s; pods that terminate count in none (ask with linger)", k.Deployment.MaxSurge, k.Deployment.MaxUnavailable),
 		Head:  []string{"replicas", "surge", "unavailable", "least available", "most wanted", "old pods go"},
 	}
 	for _, n := range sizes {
@@ -213,7 +213,7 @@ func (k Key) TraceTable(trace deployment.Trace) judge.Table {
 	for _, v := range k.Versions {
 		t.Head = append(t.Head, v+" wanted", v+" available")
 	}
-	t.Head = append(t.Head, "available", "total")
+	t.Head = append(t.Head, "available", "wanted")
 	for _, row := range append([]deployment.Row{trace.Start}, trace.Rows...) {
 		t.Rows = append(t.Rows, k.traceRow(row))
 	}
@@ -233,13 +233,20 @@ func elide(rows [][]string) [][]string {
 	return slices.Concat(rows[:head], [][]string{gap}, rows[len(rows)-tail:])
 }
 
+func written(w deployment.Write) string {
+	if w.Why == deployment.RuleCreate {
+		return fmt.Sprintf("%s made with %d", w.Version, w.To)
+	}
+	return fmt.Sprintf("%s %d → %d", w.Version, w.From, w.To)
+}
+
 func (k Key) traceRow(row deployment.Row) []string {
 	event := row.Event
 	for i, w := range row.Writes {
 		if i > 0 || event != "" {
 			event += ", "
 		}
-		event += fmt.Sprintf("%s %d → %d", w.Version, w.From, w.To)
+		event += written(w)
 	}
 	out := []string{event}
 	for _, v := range k.Versions {
