@@ -255,7 +255,7 @@ func TestBadWishesAreRefused(t *testing.T) {
 		o    plan.Overrides
 		want string
 	}{
-		"unknown parameter":            {plan.Overrides{Set: []string{"replica=5"}}, `--set replica=5: expected PARAMETER=VALUE, did you mean "replicas"? with a parameter of ` + names},
+		"unknown parameter":            {plan.Overrides{Set: []string{"replica=5"}}, `--set replica=5: no parameter "replica", did you mean "replicas"?; there are ` + names},
 		"no equals sign":               {plan.Overrides{Set: []string{"replicas"}}, `--set replicas: expected PARAMETER=VALUE with a parameter of ` + names},
 		"wrong type":                   {plan.Overrides{Set: []string{"replicas=many"}}, `--set replicas=many: replicas: expected a whole number, got "many"`},
 		"no value":                     {plan.Overrides{Set: []string{"replicas="}}, `--set replicas=: replicas: the value is missing: give one, or leave the field out`},
@@ -264,7 +264,7 @@ func TestBadWishesAreRefused(t *testing.T) {
 		"out of bounds":                {plan.Overrides{Set: []string{"replicas=501"}}, `--set replicas=501: replicas: 501 is too large, expected 0 to 500`},
 		"a step out of bounds":         {plan.Overrides{Set: []string{"steps=[5, 101]"}}, `--set steps=[5, 101]: steps[1].setWeight: 101 is no weight, expected 0 to 100`},
 		"a value that does not fit":    {plan.Overrides{Set: []string{"minPodsPerReplicaSet=30"}}, `--set minPodsPerReplicaSet=30: minPodsPerReplicaSet: 30 is more than the 20 replicas: Argo Rollouts v1.8.2 never calls such a Rollout healthy (v1.10 and later do), so the set-up could not end`},
-		"unknown component":            {plan.Overrides{Versions: []string{"argo-rollout=v1.8.2"}}, `--version argo-rollout=v1.8.2: expected COMPONENT=VERSION or COMPONENT=DIRECTORY, did you mean "argo-rollouts"? with a component of argo-rollouts, kubernetes, kube-controller-manager`},
+		"unknown component":            {plan.Overrides{Versions: []string{"argo-rollout=v1.8.2"}}, `--version argo-rollout=v1.8.2: no component "argo-rollout", did you mean "argo-rollouts"?; there are argo-rollouts, kubernetes, kube-controller-manager`},
 		"a version on its own":         {plan.Overrides{Versions: []string{"v1.8.2"}}, `--version v1.8.2: expected COMPONENT=VERSION or COMPONENT=DIRECTORY with a component of argo-rollouts, kubernetes, kube-controller-manager`},
 		"a version without its v":      {plan.Overrides{Versions: []string{"argo-rollouts=1.8.2"}}, `--version argo-rollouts=1.8.2: "1.8.2" is no version, did you mean "v1.8.2"?`},
 		"a directory of no release":    {plan.Overrides{Versions: []string{"argo-rollouts=../fork@main"}}, `--version argo-rollouts=../fork@main: "main" is no version, expected one such as v1.8.2, or a directory`},

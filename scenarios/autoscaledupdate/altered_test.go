@@ -175,6 +175,25 @@ func TestASilentAutoscalerProvesNothing(t *testing.T) {
 	}
 }
 
+// A path that was allowed says what it was.
+func TestWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	for dir, want := range map[string]map[string]string{
+		unbound:  {"rescales": "8 → 9 → 11 → 12 → 13 → 15", "syncs": "7 syncs", "reading": "always 85Mi"},
+		atTarget: {"desired": "always 8", "active": "always True/ValidMetricFound"},
+	} {
+		for _, c := range doctored.Load(t, dir).Verdict().Claims {
+			if text, ok := want[c.ID]; ok && c.Observed != text {
+				t.Errorf("%s: %s is %q, want %q", dir, c.ID, c.Observed, text)
+			}
+			delete(want, c.ID)
+		}
+		if len(want) > 0 {
+			t.Errorf("%s: no claims %v", dir, want)
+		}
+	}
+}
+
 // What the model predicts of usage below the target is unsafe, and the guard says so.
 func TestTheGuardBreaksAsPredicted(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,8 @@ package autoscaledupdate
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"reckon.dev/reckon/harness/judge"
@@ -81,7 +83,10 @@ func (k key) replicas() []judge.Claim {
 			judge.Claim{ID: "replicas", Sentence: "the update does not change spec.replicas", Basis: why,
 				Check: judge.Sequence{Of: workload.Replicas, Want: judge.Numbers(k.rest.Current), Window: Drilled}},
 			judge.Claim{ID: "desired", Sentence: "the autoscaler never wants another size", Basis: why,
-				Check: judge.Always{Cond: judge.Cond{Series: Desired, Op: judge.Equal, Value: series.Number(size)}, Window: Drilled}},
+				Check: workload.Worded{
+					Check: judge.Always{Cond: judge.Cond{Series: Desired, Op: judge.Equal, Value: series.Number(size)}, Window: Drilled},
+					Words: workload.Stays(fmt.Sprintf("always %d", k.rest.Current), "%s"),
+				}},
 		)
 	}
 	out = append(out, k.climb(why), judge.Claim{
@@ -92,8 +97,18 @@ func (k key) replicas() []judge.Claim {
 		Check: judge.Path{
 			Of: []string{workload.Replicas, Running, Pending}, Rule: "only sizes of the model", Least: 1, Window: Drilled,
 			Begin: func() judge.Walk { return (&walk{autoscaler: k.rest}).next },
+			Saw:   sizesOf,
 		},
 	})
+}
+
+// sizesOf are the sizes of the Deployment along a path, in order.
+func sizesOf(states [][]series.Value) string {
+	var out []string
+	for _, s := range states {
+		out = append(out, s[0].String())
+	}
+	return strings.Join(slices.Compact(out), " → ")
 }
 
 // climb: the surge's pods are taken for load.
@@ -113,7 +128,10 @@ func (k key) reached(of string) judge.Bound {
 // be no more than a controller that does nothing.
 func (k key) witnesses() []judge.Claim {
 	always := func(of, text string) judge.Check {
-		return judge.Always{Cond: judge.Cond{Series: of, Op: judge.Equal, Value: series.Text(text)}, Window: Drilled}
+		return workload.Worded{
+			Check: judge.Always{Cond: judge.Cond{Series: of, Op: judge.Equal, Value: series.Text(text)}, Window: Drilled},
+			Words: workload.Stays("always "+text, "%s"),
+		}
 	}
 	return []judge.Claim{
 		{ID: "active", Sentence: "the autoscaler computes a size from the metric all the time", Basis: k.basis(autoscaler.RuleActive), Check: always(Active, valid)},
@@ -123,6 +141,7 @@ func (k key) witnesses() []judge.Claim {
 			Check: judge.Path{
 				Of: []string{Pulse}, Rule: fmt.Sprintf("at least %d syncs", k.looks()), Least: k.looks(), Window: Update,
 				Begin: func() judge.Walk { return func([]series.Value) error { return nil } },
+				Saw:   func(states [][]series.Value) string { return fmt.Sprintf("%d syncs", len(states)-1) },
 			},
 		},
 	}

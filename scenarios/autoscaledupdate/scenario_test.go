@@ -193,10 +193,10 @@ func TestAnswerKey(t *testing.T) {
 		"which was reached before":                     {at(130, 12, nil), "settled", "8 → 11 → 12"},
 		"below it, the update scales up":               {at(85, 9, nil), "replicas", "8 → 9"},
 		"and again while it lasts":                     {at(85, 10, startup(13*time.Second)), "replicas", "8 → 9 → 10"},
-		"how far is a matter of time":                  {at(85, 40, startup(13*time.Second)), "replicas", "greatest 11 to 40 pods"},
+		"how far is a matter of time":                  {at(85, 40, startup(13*time.Second)), "replicas", "highest 11 to 40 pods"},
 		"not without a surge":                          {at(85, 20, noSurge), "replicas", "8"},
 		"far below it, it takes a larger surge":        {at(60, 20, nil), "replicas", "8"},
-		"such as of everything":                        {at(60, 10, double), "replicas", "greatest 10 pods"},
+		"such as of everything":                        {at(60, 10, double), "replicas", "highest exactly 10 pods"},
 		"the update is seen more than once in general": {at(100, 20, nil), "syncs", "at least 2 syncs"},
 	} {
 		if err := check(c.params); err != nil {

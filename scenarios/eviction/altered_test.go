@@ -135,13 +135,13 @@ func TestAlteredRecordingsBreakTheClaim(t *testing.T) {
 		"a pod stayed on the node": {drain, func(_ *testing.T, tape *doctored.Tape) {
 			pod := tape.Find(workload.Pods, 0, ready)
 			tape.Insert(tape.StepBegin(workload.StepQuiet), pod, func(o *recording.Object) { o.Name, o.RV = "drill-stayed", 1<<40 })
-		}, []string{"drained"}},
+		}, []string{"left-on-node"}},
 		"a pod was made nowhere": {drain, func(_ *testing.T, tape *doctored.Tape) {
 			pod := tape.Find(workload.Pods, 0, func(o *recording.Object, v *series.View) bool {
 				return len(v.Spec.NodeName) > 7 && v.Spec.NodeName[len(v.Spec.NodeName)-7:] == "-refuge"
 			})
 			tape.Insert(tape.StepBegin(workload.StepQuiet), pod, func(o *recording.Object) { o.Change, o.RV = recording.Deleted, 1<<40 })
-		}, []string{"moved"}},
+		}, []string{"on-other-node"}},
 		"a grant too many, all at once": {atOnce, func(t *testing.T, tape *doctored.Tape) {
 			for nth := 0; ; nth++ {
 				if c := answer(t, tape, nth); c.Code != 201 {
@@ -179,6 +179,63 @@ func TestAlteredRecordingsBreakTheClaim(t *testing.T) {
 				tape.Breaks(claim)
 			}
 		})
+	}
+}
+
+// TestGuards: a gap and pods that are left on the node break the guards, as the
+// model says of these cells, and a drill's own limits decide instead.
+func TestGuards(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		recording string
+		limits    map[string]float64
+		guard     string
+		worst     float64
+		status    judge.Status
+	}{
+		{oneOfThree, nil, eviction.Gap, 0, judge.Held},
+		{mustBeAvailable, nil, eviction.Gap, 0, judge.Held},
+		{noBudget, nil, eviction.Gap, 1, judge.Broken},
+		{noBudget, map[string]float64{eviction.Gap: 1}, eviction.Gap, 1, judge.Held},
+		{drain, nil, eviction.Left, 0, judge.Held},
+		{endless, nil, eviction.Gap, 0, judge.Held},
+		{endless, nil, eviction.Left, 2, judge.Broken},
+		{endless, map[string]float64{eviction.Left: 2}, eviction.Left, 2, judge.Held},
+		{atOnce, nil, eviction.Gap, 0, judge.Held},
+		{atOnce, nil, eviction.Left, 3, judge.Broken},
+	} {
+		tape := doctored.Load(t, c.recording)
+		tape.Header.Guards = c.limits
+		guards := tape.Verdict().Guards
+		i := slices.IndexFunc(guards, func(g judge.GuardResult) bool { return g.ID == c.guard })
+		if i < 0 {
+			t.Errorf("%s has no guard %s", c.recording, c.guard)
+			continue
+		}
+		if g := guards[i]; g.Status != c.status || g.Worst == nil || *g.Worst != c.worst || g.Expected == nil || *g.Expected != c.worst {
+			t.Errorf("%s, limits %v: %+v", c.recording, c.limits, g)
+		}
+	}
+}
+
+// TestWhatWasSeen: a path that was allowed says what it was.
+func TestWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	for dir, want := range map[string]map[string]string{
+		drain:  {"left-on-node": "0 pods", "on-other-node": "3 pods"},
+		atOnce: {"left-on-node": "3 pods", "on-other-node": "2 pods", "allowed": "0 to 2"},
+		"testdata/v1.34.2/kubectl-drain-of-30": {"cause": "65 refusals, 3 reasons: The disruption budget drill needs 24 healthy pods and has 25 currently; " +
+			"The disruption budget drill needs 24 healthy pods and has 24 currently; …"},
+	} {
+		for _, c := range doctored.Load(t, dir).Verdict().Claims {
+			if text, ok := want[c.ID]; ok && c.Observed != text {
+				t.Errorf("%s: %s is %q, want %q", dir, c.ID, c.Observed, text)
+			}
+			delete(want, c.ID)
+		}
+		if len(want) > 0 {
+			t.Errorf("%s: no claims %v", dir, want)
+		}
 	}
 }
 

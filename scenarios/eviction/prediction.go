@@ -42,7 +42,8 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	if !known {
 		out.Notes = append(out.Notes, fmt.Sprintf("the model knows no evictions of Kubernetes %s: the rules of %s were used", version, k.api.Group()))
 	}
-	out.Definitions = p.definitions()
+	out.Definitions = append(p.definitions(), gap())
+	out.Guards = k.guards(in.Guards)
 	if p.How == Kubectl {
 		out.Claims = append(out.Claims, k.atOnce()...)
 	} else {
@@ -216,18 +217,22 @@ func (k key) pods() []judge.Claim {
 		},
 	}
 	if k.Budget != None {
-		least := min(k.trace.Start.DesiredHealthy, k.trace.ReadyAtStart)
+		least := k.floor()
 		out = append(out, judge.Claim{
 			ID: "floor", Sentence: fmt.Sprintf("evictions never take the ready pods below %d, which the budget desires or the begin had", least),
 			Basis: append(k.apiBasis(disruption.RuleSpent), k.countBasis(disruption.RuleAllowed)...),
 			Check: judge.Bound{Of: workload.Ready, Extreme: judge.Least, Low: float64(least), High: math.Inf(1), Unit: "pods", Window: Drilled},
 		})
 	}
-	if k.trace.ReadyAtStart > 0 && k.trace.LeastReady() == 0 {
+	if k.trace.ReadyAtStart > 0 && k.trace.LeastReady() == 0 && !k.racing() {
 		out = append(out, k.outage())
 	}
 	return out
 }
+
+// racing: kubectl evicts while new pods become ready, and whether there is an
+// instant without any is a matter of which is faster. The guard says what was.
+func (k key) racing() bool { return k.How == Kubectl && k.Replacement == After }
 
 // outage: nothing surges, so the gap is the whole start-up of a new pod.
 func (k key) outage() judge.Claim {
@@ -235,36 +240,34 @@ func (k key) outage() judge.Claim {
 	if k.Replacement == Never {
 		return judge.Claim{
 			ID: "outage", Sentence: "no pod is ready, and none becomes so", Basis: k.answerBasis(),
-			Check: judge.Final{Of: workload.Ready, Want: series.Number(0), Window: Drilled},
+			Check: workload.Worded{Check: judge.Final{Of: workload.Ready, Want: series.Number(0), Window: Drilled}, Words: workload.In("pods")},
 		}
-	}
-	least := k.Startup.Std()
-	if k.How == Kubectl { // the first new pod runs while the last old one is still ready
-		least = 0
 	}
 	return judge.Claim{
 		ID: "outage", Sentence: "there is an outage, from the first instant without a ready pod to the next ready one",
 		Basis: append(k.answerBasis(), "the new pod's start-up, and what the control loops need"),
 		Check: judge.Within{
 			From: none, To: judge.Cond{Series: workload.Ready, Op: judge.GreaterEqual, Value: series.Number(1)},
-			Min: least, Max: k.Startup.Std() + workload.Reaction, Window: Drilled,
+			Min: k.Startup.Std(), Max: k.Startup.Std() + workload.Reaction, Window: Drilled,
 		},
 	}
 }
 
 // drained: what is left on the node.
 func (k key) drained() []judge.Claim {
-	left := k.Replicas - granted(k.trace)
+	pods := workload.In("pods")
 	sentence := "the drain completes: no pod is left on the node"
-	if left > 0 {
-		sentence = fmt.Sprintf("the drain never completes: %d pods are left on the node", left)
+	if n := k.left(); n > 0 {
+		sentence = fmt.Sprintf("the drain never completes: %s left on the node", pods(fmt.Sprint(n)))
 	}
 	final := func(id, sentence, of string, n int) judge.Claim {
-		return judge.Claim{ID: id, Sentence: sentence, Basis: k.answerBasis(), Check: judge.Final{Of: of, Want: series.Number(float64(n)), Window: Drilled}}
+		return judge.Claim{ID: id, Sentence: sentence, Basis: k.answerBasis(), Check: workload.Worded{
+			Check: judge.Final{Of: of, Want: series.Number(float64(n)), Window: Drilled}, Words: pods,
+		}}
 	}
 	return []judge.Claim{
-		final("drained", sentence, OnNode, left),
-		final("moved", "every pod that was evicted has another one in its place, on the other node", OffNode, granted(k.trace)),
+		final("left-on-node", sentence, OnNode, k.left()),
+		final("on-other-node", "every pod that was evicted has another one in its place, on the other node", OffNode, granted(k.trace)),
 	}
 }
 

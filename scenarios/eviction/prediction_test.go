@@ -105,6 +105,9 @@ func TestEveryPredictionReadsDefinedSeriesOnly(t *testing.T) {
 		for _, c := range out.Claims {
 			used = append(used, c.Check.Series()...)
 		}
+		for _, g := range out.Guards {
+			used = append(used, g.Series)
+		}
 		for _, of := range used {
 			if _, err := set.Get(of); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -174,11 +177,11 @@ func TestAnswerKey(t *testing.T) {
 		"without a budget there is a gap":                 {one(func(p *eviction.Params) { p.Budget = eviction.None }), "outage", "1.000 s to 6.000 s"},
 		"it has no end if the new pod is never ready": {one(func(p *eviction.Params) {
 			p.Budget, p.Replacement = eviction.None, eviction.Never
-		}), "outage", "0"},
+		}), "outage", "0 pods"},
 		"a crash loop is in the way of a drain":           {one(func(p *eviction.Params) { p.Unready, p.How = 1, eviction.Drain }), "answers", "429 → 429 → 429"},
 		"but not with AlwaysAllow":                        {one(func(p *eviction.Params) { p.Unready, p.How, p.Policy = 1, eviction.Drain, "AlwaysAllow" }), "answers", "201"},
 		"a second budget is an error":                     {params(func(p *eviction.Params) { p.Budgets = 2 }), "answers", "500 → 500 → 500"},
-		"and a drain gives up at once":                    {params(func(p *eviction.Params) { p.Budgets, p.How = 2, eviction.Drain }), "drained", "3"},
+		"and a drain gives up at once":                    {params(func(p *eviction.Params) { p.Budgets, p.How = 2, eviction.Drain }), "left-on-node", "3 pods"},
 		"a drain waits for the new pods":                  {params(func(p *eviction.Params) { p.How = eviction.Drain }), "answers", "201 → 429 → 429 → 201 → 429 → 201"},
 		"the cause names both numbers":                    {one(func(*eviction.Params) {}), "cause", "The disruption budget drill needs 1 healthy pods and has 1 currently"},
 		"a budget that lets the only pod go is a gap too": {one(func(p *eviction.Params) { p.Budget, p.Evictions = eviction.MaxUnavailable, 1 }), "outage", "1.000 s to 6.000 s"},
@@ -188,6 +191,49 @@ func TestAnswerKey(t *testing.T) {
 	} {
 		if got := predicted(t, c.params, c.id); got != c.want {
 			t.Errorf("%s: %s is %q, want %q", name, c.id, got, c.want)
+		}
+	}
+}
+
+// TestGuardsTakeTheDrillsLimits: without them they are 0. Where all pods are asked
+// for at once and new ones become ready, nobody can say that there is a gap.
+func TestGuardsTakeTheDrillsLimits(t *testing.T) {
+	t.Parallel()
+	onDrain := func(change func(*eviction.Params)) *eviction.Params {
+		return params(func(p *eviction.Params) { p.How = eviction.Drain; change(p) })
+	}
+	kubectl := func(change func(*eviction.Params)) *eviction.Params {
+		return params(func(p *eviction.Params) { p.How, p.Budget = eviction.Kubectl, eviction.None; change(p) })
+	}
+	for name, c := range map[string]struct {
+		params *eviction.Params
+		limits map[string]float64
+		want   string // of each guard: limit, expected
+	}{
+		"evictions":              {params(func(*eviction.Params) {}), nil, "gap 0 0"},
+		"a drill's limit":        {params(func(*eviction.Params) {}), map[string]float64{eviction.Gap: 1}, "gap 1 0"},
+		"a drain":                {onDrain(func(*eviction.Params) {}), nil, "gap 0 0, left 0 0"},
+		"one that never ends":    {onDrain(func(p *eviction.Params) { p.Replacement = eviction.Never }), map[string]float64{eviction.Left: 2}, "gap 0 0, left 2 2"},
+		"a drain without budget": {onDrain(func(p *eviction.Params) { p.Budget = eviction.None }), nil, "gap 0 1, left 0 0"},
+		"all at once":            {kubectl(func(*eviction.Params) {}), nil, "gap 0 -, left 0 0"},
+		"all at once, for good":  {kubectl(func(p *eviction.Params) { p.Replacement = eviction.Never }), nil, "gap 0 1, left 0 0"},
+		"all at once, one pod":   {kubectl(func(p *eviction.Params) { p.Replicas = 1 }), nil, "gap 0 1, left 0 0"},
+		"all at once, a floor":   {kubectl(func(p *eviction.Params) { p.Budget = eviction.MinAvailable }), nil, "gap 0 0, left 0 0"},
+	} {
+		out, err := eviction.Scenario{}.Predict(scenario.Input{Params: c.params, Guards: c.limits, Versions: map[string]string{scenario.Kubernetes: "v1.37.2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, g := range out.Guards {
+			expected := "-"
+			if g.Expected != nil {
+				expected = fmt.Sprint(*g.Expected)
+			}
+			got = append(got, fmt.Sprintf("%s %g %s", g.ID, g.Limit, expected))
+		}
+		if text := strings.Join(got, ", "); text != c.want {
+			t.Errorf("%s: %s, want %s", name, text, c.want)
 		}
 	}
 }

@@ -74,6 +74,9 @@ func (Scenario) Check(params any, _ map[string]string) error {
 	if err := scenario.CheckBounds(p); err != nil {
 		return err
 	}
+	if p.Limit.IsPercent() && p.Limit.Value() > 100 { // pkg/apis/policy/validation/validation.go:59 (v1.37.2)
+		return scenario.Refuse("limit", "%s is more than all, expected 0%% to 100%%, or a number of pods", p.Limit)
+	}
 	if p.Unready > p.Replicas {
 		return scenario.Refuse("unready", "%d of %d replicas cannot be unready", p.Unready, p.Replicas)
 	}

@@ -18,15 +18,15 @@ const evictions = "pods/eviction"
 
 // Series of this scenario alone.
 const (
-	Answers  = "answers"         // code of each answer, which is that of its Status
-	Granted  = "granted"         // answers that are 201
-	Refused  = "refused"         // answers that are 429
-	HTTP     = "http"            // code of each HTTP response
-	Cause    = "cause"           // why the last refusal was one
-	Desired  = "desired"         // healthy pods that the budget wants
-	Answered = "budget answered" // 1 once the disruption controller observed what it was asked for last
-	OnNode   = "on the node"     // pods that live on the drained node
-	OffNode  = "off the node"    // pods that live on the other one
+	Answers  = "answers"                // code of each answer, which is that of its Status
+	Granted  = "granted"                // answers that are 201
+	Refused  = "refused"                // answers that are 429
+	HTTP     = "http"                   // code of each HTTP response
+	Cause    = "cause"                  // why the last refusal was one
+	Desired  = "desired"                // healthy pods that the budget wants
+	Answered = "budget answered"        // 1 once the disruption controller observed what it was asked for last
+	OnNode   = "pods on the node"       // pods that live on the drained node
+	OffNode  = "pods on the other node" // pods that live on the other one
 )
 
 // How the names of the two nodes of a drain end.

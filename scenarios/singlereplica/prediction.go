@@ -33,11 +33,15 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	out.Claims = append(out.Claims, k.Ceiling(most, Drilled))
 	out.Claims = append(out.Claims, p.availability(k, least)...)
 	out.Claims = append(out.Claims, k.Moves(Drilled, 1))
+	out.Claims = append(out.Claims, k.PodsFollow(Drilled)...)
+	if p.RevisionHistoryLimit >= 2 { // else the old one is cleaned up
+		out.Claims = append(out.Claims, k.Numbered(Drilled, map[string][]int{workload.V1: {1}, workload.V2: {0, 2}})...)
+	}
 	if envelope.Enumerated && envelope.Unique {
 		out.Claims = append(out.Claims, k.Sequences(envelope.Orders, Drilled)...)
 	}
 	if p.Linger > 0 {
-		out.Claims = append(out.Claims, k.Existing(most, Drilled))
+		out.Claims = append(out.Claims, k.Existing(most, p.Replicas, Drilled))
 	}
 	if p.Flap {
 		out.Claims = append(out.Claims, p.flapping(k)...)

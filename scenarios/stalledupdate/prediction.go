@@ -2,6 +2,7 @@ package stalledupdate
 
 import (
 	"fmt"
+	"time"
 
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/deployment"
@@ -43,6 +44,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	out.Definitions = append(out.Definitions, workload.ShortDefinition(least))
 	out.Guards = k.Guards(in.Guards, most, Back)
 	out.Claims = append(out.Claims, k.Moves(Drilled, 1))
+	out.Claims = append(out.Claims, k.PodsFollow(Drilled)...)
 	out.Claims = append(out.Claims, p.stall(k, stalled.Final())...)
 	out.Claims = append(out.Claims, p.deadline(k, stalled)...)
 	out.Claims = append(out.Claims, p.noRollback(k))
@@ -80,9 +82,18 @@ func (p *Params) deadline(k workload.Key, stalled deployment.Trace) []judge.Clai
 		Check: judge.Within{
 			From: lastWrite(stalled),
 			To:   judge.Cond{Series: workload.Progressing, Op: judge.Equal, Value: series.Text(stuck)},
-			Min:  bounds.NotBefore, Max: bounds.By + workload.Reaction, Window: window,
+			Min:  bounds.NotBefore, Max: bounds.By + p.availability() + workload.Reaction, Window: window,
 		},
 	}}
+}
+
+// availability: the pods that do become available are progress too, and are so
+// only minReadySeconds after the last write.
+func (p *Params) availability() time.Duration {
+	if p.Ready == 0 {
+		return 0
+	}
+	return time.Duration(p.MinReadySeconds) * time.Second
 }
 
 // lastWrite is the condition that the last write of the trace makes true.
@@ -121,6 +132,14 @@ func (p *Params) undo(k workload.Key) []judge.Claim {
 	}
 	return []judge.Claim{
 		revision("revisions-v1", workload.V1, 1, 3),
-		revision("revisions-v2", workload.V2, 0, 2),
+		revision("revisions-v2", workload.V2, p.abandoned()...),
 	}
+}
+
+// abandoned are the revisions of v2: without a history it is cleaned up after the undo.
+func (p *Params) abandoned() []int {
+	if p.RevisionHistoryLimit == 0 {
+		return []int{0, 2, 0}
+	}
+	return []int{0, 2}
 }

@@ -30,6 +30,7 @@ func (k key) order() judge.Claim {
 		Check: judge.Path{
 			Of: of, Rule: ordinals(going), Least: 2 * len(going), Window: Drilled,
 			Begin: func() judge.Walk { return (&leaving{want: going}).next },
+			Saw:   func(states [][]series.Value) string { return ordinals(left(states)) },
 		},
 	}
 }
@@ -97,7 +98,10 @@ func (k key) below() []judge.Claim {
 		if i > 0 {
 			c.ID, c.Sentence = "below-both", fmt.Sprintf("no pod below ordinal %d is touched at all", n)
 		}
-		c.Check = judge.Always{Cond: judge.Cond{Series: workload.LiveBelow(n), Op: judge.Equal, Value: series.Number(float64(n))}, Window: window}
+		c.Check = workload.Worded{
+			Check: judge.Always{Cond: judge.Cond{Series: workload.LiveBelow(n), Op: judge.Equal, Value: series.Number(float64(n))}, Window: window},
+			Words: workload.Stays("untouched", fmt.Sprintf("%%s of %d left", n)),
+		}
 		out = append(out, c)
 	}
 	return out
@@ -144,6 +148,7 @@ func (k key) moves() judge.Claim {
 		Check: judge.Path{
 			Of: of, Rule: "only moves of the model", Least: 3 * len(k.played.going()), Window: Drilled,
 			Begin: func() judge.Walk { return newWalk(k.rules, k.spec, k.Replicas).next },
+			Saw:   moved,
 		},
 	}
 }
@@ -162,10 +167,10 @@ func (k key) field() judge.Claim {
 
 // rest is what the status says at the end of a window.
 func (k key) rest(id string, window series.Window, s state) []judge.Claim {
-	final := func(what, sentence, of string, want float64, rules ...statefulset.Rule) judge.Claim {
+	final := func(what, sentence, of string, want float64, words func(string) string, rules ...statefulset.Rule) judge.Claim {
 		return judge.Claim{
 			ID: id + "-" + what, Sentence: sentence, Basis: k.basis(rules...),
-			Check: judge.Final{Of: of, Want: series.Number(want), Window: window},
+			Check: workload.Worded{Check: judge.Final{Of: of, Want: series.Number(want), Window: window}, Words: words},
 		}
 	}
 	completed := 0.0
@@ -173,9 +178,9 @@ func (k key) rest(id string, window series.Window, s state) []judge.Claim {
 		completed = 1
 	}
 	return []judge.Claim{
-		final("observed", "the controller has seen the spec", workload.SpecObserved, 1, statefulset.RuleObserved),
-		final("updated", "pods at the template's revision, by the status", workload.Updated, float64(s.updated()), statefulset.RulePartition, statefulset.RuleComplete),
-		final("completed", "whether currentRevision is updateRevision", workload.Completed, completed, statefulset.RuleComplete, statefulset.RuleSameRevision),
+		final("observed", "the controller has seen the spec", workload.SpecObserved, 1, workload.YesNo, statefulset.RuleObserved),
+		final("updated", "pods at the template's revision, by the status", workload.Updated, float64(s.updated()), workload.In("pods"), statefulset.RulePartition, statefulset.RuleComplete),
+		final("completed", "whether the update is complete: currentRevision is updateRevision", workload.Completed, completed, workload.YesNo, statefulset.RuleComplete, statefulset.RuleSameRevision),
 	}
 }
 

@@ -144,6 +144,38 @@ func (s podState) events(next podState, ordinal int) []statefulset.Event {
 	return out
 }
 
+// moved says what the moves of a path were.
+func moved(states [][]series.Value) string {
+	made, deleted := 0, 0
+	for n, state := range states[1:] {
+		for i, v := range state[perSet:] {
+			was := parse(states[n][perSet+i].Text)
+			for _, e := range was.events(parse(v.Text), i) {
+				switch {
+				case e.Kind == statefulset.Added:
+					made++
+				case e.Kind == statefulset.Terminating, e.Kind == statefulset.Gone && !was.terminating:
+					deleted++
+				}
+			}
+		}
+	}
+	return fmt.Sprintf("%d pods deleted, %d made", deleted, made)
+}
+
+// left are the ordinals at which a pod does not live any more, in order.
+func left(states [][]series.Value) []int {
+	var out []int
+	for n, live := range states[1:] {
+		for i, v := range live {
+			if states[n][i].Num > 0 && v.Num == 0 {
+				out = append(out, i)
+			}
+		}
+	}
+	return out
+}
+
 // leaving walks along which pods live, and wants those that leave in one order.
 type leaving struct {
 	want []int

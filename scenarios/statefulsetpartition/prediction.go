@@ -30,7 +30,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	k := key{p, rules, spec, p.play(rules, spec, inOrder), stores(in.Versions)}
 	out := judge.Prediction{
 		Model:       "statefulset " + string(rules.Group),
-		Definitions: workload.StatefulDefinitions(p.Replicas, p.kept(), workload.V1, workload.V2),
+		Definitions: append(workload.StatefulDefinitions(p.Replicas, p.kept(), workload.V1, workload.V2), unready()),
 		Chart:       chart(),
 		Tables:      []judge.Table{k.table()},
 	}
@@ -38,11 +38,13 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 		out.Notes = append(out.Notes, fmt.Sprintf("the model knows no Kubernetes %s: the nearest group, %s, was used",
 			scenario.ControllerManagerVersion(in.Versions), rules.Group))
 	}
+	out.Notes = append(out.Notes, k.gates(in.Versions)...)
 	if p.Replicas > 0 { // without pods there is no series of pods
 		out.Claims = append(out.Claims, k.order())
 		out.Claims = append(out.Claims, k.ordinals()...)
 		out.Claims = append(out.Claims, k.below()...)
 		out.Claims = append(out.Claims, k.leastReady())
+		out.Guards = append(out.Guards, k.guard(in.Guards))
 	}
 	out.Claims = append(out.Claims, k.most(), k.moves())
 	if p.MaxUnavailable.Value > 0 {
@@ -55,6 +57,21 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	out.Claims = append(out.Claims, k.rest("final", Drilled, k.played.final)...)
 	out.Claims = append(out.Claims, k.quiet())
 	return out, nil
+}
+
+// gates says where maxUnavailable is lost: the API server and the controller
+// manager have a gate each, and the default differs from version to version.
+func (k key) gates(versions map[string]string) []string {
+	switch {
+	case k.MaxUnavailable.Value == 0:
+		return nil
+	case !k.stores:
+		return []string{fmt.Sprintf("%s drops maxUnavailable: the gate MaxUnavailableStatefulSet is off in its API server", versions[scenario.Kubernetes])}
+	case !k.rules.MaxUnavailable:
+		return []string{fmt.Sprintf("the controller manager %s ignores maxUnavailable, which is stored: its gate MaxUnavailableStatefulSet is off",
+			scenario.ControllerManagerVersion(versions))}
+	}
+	return nil
 }
 
 func (k key) basis(rules ...statefulset.Rule) []string {
@@ -105,8 +122,12 @@ func (k key) table() judge.Table {
 		Title: "one run of the model: ? is a pod that is not ready, - one that terminates",
 		Head:  []string{"event", "why", "pods", "ready"},
 	}
-	for _, row := range append([]statefulset.Row{k.played.trace.Start}, k.played.trace.Rows...) {
-		t.Rows = append(t.Rows, []string{row.Event.String(), string(row.Why), row.PodsString(), fmt.Sprint(row.ReadyPods())})
+	add := func(event string, row statefulset.Row) {
+		t.Rows = append(t.Rows, []string{event, string(row.Why), row.PodsString(), fmt.Sprint(row.ReadyPods())})
+	}
+	add("start", k.played.trace.Start)
+	for _, row := range k.played.trace.Rows {
+		add(row.Event.String(), row)
 	}
 	return t
 }

@@ -234,6 +234,60 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 	}
 }
 
+// TestTheGuard: more than one pod down at once is broken, as the model says of
+// these cells, and a drill's own limit decides instead.
+func TestTheGuard(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		recording string
+		limits    map[string]float64
+		worst     float64
+		status    judge.Status
+	}{
+		{"ordered", nil, 1, judge.Held},
+		{"ordered", map[string]float64{statefulsetpartition.Unready: 0}, 1, judge.Broken},
+		{"max-unavailable", nil, 2, judge.Broken},
+		{"max-unavailable", map[string]float64{statefulsetpartition.Unready: 2}, 2, judge.Held},
+		{"v1.34.2-max-unavailable", nil, 1, judge.Held},
+		{"stuck-parallel", nil, 1, judge.Held},
+		{"v1.34.2-stuck-parallel", nil, 2, judge.Broken},
+		{"nothing-moves", nil, 0, judge.Held},
+	} {
+		tp := tape{doctored.Load(t, "testdata/"+c.recording)}
+		tp.Header.Guards = c.limits
+		g := tp.Verdict().Guards[0]
+		if g.Status != c.status || g.Worst == nil || *g.Worst != c.worst || g.Expected == nil || *g.Expected != c.worst {
+			t.Errorf("%s, limits %v: %+v", c.recording, c.limits, g)
+		}
+	}
+	if guards := doctored.Load(t, "testdata/no-pods").Verdict().Guards; len(guards) != 0 {
+		t.Errorf("without pods there are guards: %+v", guards)
+	}
+}
+
+// TestWhatWasSeen: a path that was allowed says what it was.
+func TestWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]map[string]string{
+		"max-unavailable": {
+			"order": "leaving: 4 → 3 → 2 → 1 → 0", "moves": "5 pods deleted, 5 made", "below-partition": "untouched",
+			"staged-updated": "4 pods", "staged-completed": "no", "final-completed": "yes",
+		},
+		"nothing-moves": {"order": "no pod leaves", "moves": "0 pods deleted, 0 made"},
+		"stuck":         {"order": "leaving: 4 → 3 → 2 → 2 → 4 → 3"},
+	} {
+		for _, c := range doctored.Load(t, "testdata/"+name).Verdict().Claims {
+			if text, ok := want[c.ID]; ok && c.Observed != text {
+				t.Errorf("%s: %s is %q, want %q", name, c.ID, c.Observed, text)
+			}
+			delete(want, c.ID)
+		}
+		if len(want) > 0 {
+			t.Errorf("%s: no claims %v", name, want)
+		}
+	}
+}
+
 // TestAControllerThatDoesNotAnswer: without a sign of life afterwards the quiet
 // proves nothing.
 func TestAControllerThatDoesNotAnswer(t *testing.T) {

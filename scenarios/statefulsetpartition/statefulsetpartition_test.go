@@ -109,6 +109,9 @@ func TestEveryPredictionReadsDefinedSeriesOnly(t *testing.T) {
 		for _, c := range p.Claims {
 			used = append(used, c.Check.Series()...)
 		}
+		for _, g := range p.Guards {
+			used = append(used, g.Series)
+		}
 		for _, of := range used {
 			if _, err := set.Get(of); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -131,12 +134,16 @@ func TestEveryClaimHasItsBasis(t *testing.T) {
 				t.Errorf("%s: claim %s has the basis %q and the sentence %q", name, c.ID, c.Basis, c.Sentence)
 			}
 		}
+		if first := p.Tables[0].Rows[0][0]; first != "start" {
+			t.Errorf("%s: the first row is %q", name, first)
+		}
 		for _, row := range p.Tables[0].Rows {
 			if len(row) != len(p.Tables[0].Head) {
 				t.Errorf("%s: row %q does not fit the head %q", name, row, p.Tables[0].Head)
 			}
 		}
-		if unknown := strings.HasSuffix(name, "v1.99.0"); unknown != (len(p.Notes) > 0) {
+		used := slices.ContainsFunc(p.Notes, func(n string) bool { return strings.HasSuffix(n, "was used") })
+		if unknown := strings.HasSuffix(name, "v1.99.0"); unknown != used {
 			t.Errorf("%s: notes %q", name, p.Notes)
 		}
 	})
@@ -165,10 +172,10 @@ func TestVersionsDiffer(t *testing.T) {
 	stuck := Scenario{}.Defaults().(*Params)
 	stuck.Policy, stuck.Partition, stuck.Stuck = string(statefulset.Parallel), 0, 2
 	for version, want := range map[string][]string{
-		"v1.34.2": {"unset", "least 4 pods", "leaving: 4 → 3 → 2 → 4 → 3 → 2", "least 3 pods"},
-		"v1.35.0": {"2", "least 3 pods", "leaving: 4 → 3 → 2 → 2 → 4 → 3", "least 4 pods"}, // by hand
-		"v1.36.0": {"unset", "least 4 pods", "leaving: 4 → 3 → 2 → 4 → 3 → 2", "least 3 pods"},
-		"v1.37.2": {"2", "least 3 pods", "leaving: 4 → 3 → 2 → 2 → 4 → 3", "least 4 pods"},
+		"v1.34.2": {"unset", "lowest exactly 4 pods", "leaving: 4 → 3 → 2 → 4 → 3 → 2", "lowest exactly 3 pods"},
+		"v1.35.0": {"2", "lowest exactly 3 pods", "leaving: 4 → 3 → 2 → 2 → 4 → 3", "lowest exactly 4 pods"}, // by hand
+		"v1.36.0": {"unset", "lowest exactly 4 pods", "leaving: 4 → 3 → 2 → 4 → 3 → 2", "lowest exactly 3 pods"},
+		"v1.37.2": {"2", "lowest exactly 3 pods", "leaving: 4 → 3 → 2 → 2 → 4 → 3", "lowest exactly 4 pods"},
 	} {
 		on := map[string]string{scenario.Kubernetes: version}
 		got := predicted(t, predict(t, scenario.Input{Params: two, Versions: on}), "max-unavailable", "least-ready")
@@ -180,19 +187,51 @@ func TestVersionsDiffer(t *testing.T) {
 }
 
 // TestBothGatesMustBeOn: the API server stores maxUnavailable, and the controller
-// manager, which may be older, heeds it.
+// manager, which may be older, heeds it. Where it is lost, a note says so.
 func TestBothGatesMustBeOn(t *testing.T) {
 	t.Parallel()
 	p := Scenario{}.Defaults().(*Params)
 	p.MaxUnavailable = share.Share{Value: 2}
-	for _, c := range []struct{ server, manager, field, least string }{
-		{"v1.37.2", "v1.37.2", "2", "least 3 pods"},
-		{"v1.37.2", "v1.36.0", "2", "least 4 pods"},
-		{"v1.36.0", "v1.35.0", "unset", "least 4 pods"},
+	for _, c := range []struct{ server, manager, field, least, notes string }{
+		{"v1.37.2", "v1.37.2", "2", "lowest exactly 3 pods", "[]"},
+		{"v1.37.2", "v1.36.0", "2", "lowest exactly 4 pods",
+			"[the controller manager v1.36.0 ignores maxUnavailable, which is stored: its gate MaxUnavailableStatefulSet is off]"},
+		{"v1.36.0", "v1.35.0", "unset", "lowest exactly 4 pods",
+			"[v1.36.0 drops maxUnavailable: the gate MaxUnavailableStatefulSet is off in its API server]"},
 	} {
 		in := scenario.Input{Params: p, Versions: map[string]string{scenario.Kubernetes: c.server, scenario.ControllerManager: c.manager}}
-		if got := predicted(t, predict(t, in), "max-unavailable", "least-ready"); !slices.Equal(got, []string{c.field, c.least}) {
+		prediction := predict(t, in)
+		if got := predicted(t, prediction, "max-unavailable", "least-ready"); !slices.Equal(got, []string{c.field, c.least}) {
 			t.Errorf("%s with %s: %q", c.server, c.manager, got)
+		}
+		if got := fmt.Sprint(prediction.Notes); got != c.notes {
+			t.Errorf("%s with %s: notes %s", c.server, c.manager, got)
+		}
+	}
+}
+
+// TestTheGuardTakesTheDrillsLimit: without one it is 1. What may be down at once
+// is expected, but for pods that may be back too soon to tell.
+func TestTheGuardTakesTheDrillsLimit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		change   func(*Params)
+		limits   map[string]float64
+		limit    float64
+		expected *float64
+	}{
+		{func(*Params) {}, nil, 1, new(1.0)},
+		{func(*Params) {}, map[string]float64{Unready: 0}, 0, new(1.0)},
+		{func(p *Params) { p.MaxUnavailable = share.Share{Value: 2} }, map[string]float64{Unready: 2}, 2, new(2.0)},
+		{func(p *Params) { p.MaxUnavailable, p.Startup = share.Share{Value: 2}, 0 }, nil, 1, nil},
+		{func(p *Params) { p.Partition, p.ThenPartition = 9, None }, nil, 1, new(0.0)},
+	} {
+		p := Scenario{}.Defaults().(*Params)
+		c.change(p)
+		in := scenario.Input{Params: p, Versions: map[string]string{scenario.Kubernetes: "v1.37.2"}, Guards: c.limits}
+		g := predict(t, in).Guards[0]
+		if g.ID != Unready || g.Limit != c.limit || (g.Expected == nil) != (c.expected == nil) || g.Expected != nil && *g.Expected != *c.expected {
+			t.Errorf("limits %v: %+v", c.limits, g)
 		}
 	}
 }

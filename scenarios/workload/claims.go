@@ -85,14 +85,14 @@ func (k Key) Floor(least int, window series.Window) []judge.Claim {
 
 // Existing: terminating pods count in no fence, so more pods may exist than the
 // upper one allows. The greatest number is reported; what bounds it is that
-// every pod was once wanted. Only Recreate waits for them.
-func (k Key) Existing(most int, window series.Window) judge.Claim {
+// every pod was once wanted, old of them before. Only Recreate waits for them.
+func (k Key) Existing(most, old int, window series.Window) judge.Claim {
 	if k.Deployment.Strategy == Recreate {
 		return k.bound("existing", "no more pods than replicas exist at any time, terminating ones included",
 			Existing, judge.Greatest, float64(k.Deployment.Replicas), float64(k.Deployment.Replicas), window, deployment.RuleRecreateWait)
 	}
 	return k.bound("existing", fmt.Sprintf("pods that exist, terminating ones included, may pass the upper fence of %d: no fence counts them", most),
-		Existing, judge.Greatest, float64(k.Deployment.Replicas), float64(most+k.Deployment.Replicas), window, deployment.RuleNewSize)
+		Existing, judge.Greatest, float64(k.Deployment.Replicas), float64(most+old), window, deployment.RuleNewSize)
 }
 
 // DoneEarly: the rollout is complete while old pods still terminate, for as long
@@ -144,6 +144,37 @@ func (k Key) Ended(version string, replicas, revision int, window series.Window)
 			want = replicas
 		}
 		out = append(out, k.Final("final-"+v, "the wanted size of "+v+" at the end", Wanted(v), series.Number(float64(want)), window, deployment.RuleOld))
+	}
+	return append(out, k.endedPods(version, replicas, window)...)
+}
+
+// endedPods: what the ReplicaSets say of pods is true of the pods.
+func (k Key) endedPods(version string, replicas int, window series.Window) []judge.Claim {
+	if k.NoPods {
+		return []judge.Claim{{
+			ID: "no-pods", Sentence: "no pod ever exists", Basis: k.Basis(deployment.RuleNewSize),
+			Check: judge.Sequence{Of: Existing, Witness: Replicas, Window: window},
+		}}
+	}
+	n := series.Number(float64(replicas))
+	return []judge.Claim{
+		k.Final("final-ready", "pods of "+version+" that are ready at the end", ReadyOf(version), n, window, deployment.RuleComplete),
+		k.Final("final-existing", "pods that exist at the end, terminating ones included", Existing, n, window, deployment.RuleOld),
+	}
+}
+
+// Numbered are the revisions of each version's ReplicaSet, in order, and that
+// there is one of each. Where old ones are cleaned up is for the scenario revisions.
+func (k Key) Numbered(window series.Window, revisions map[string][]int) []judge.Claim {
+	var out []judge.Claim
+	for _, v := range k.Versions {
+		out = append(out, judge.Claim{
+			ID: "revisions-" + v, Sentence: "the ReplicaSet of " + v + " has exactly these revisions, 0 before it exists", Basis: k.Basis(deployment.RuleRevision),
+			Check: judge.Sequence{Of: RevisionOf(v), Want: judge.Numbers(revisions[v]...), Window: window},
+		}, judge.Claim{
+			ID: "one-set-" + v, Sentence: "there is never a second ReplicaSet of " + v, Basis: k.Basis(deployment.RuleTemplate),
+			Check: judge.Bound{Of: Sets(v), Extreme: judge.Greatest, Low: 1, High: 1, Window: window},
+		})
 	}
 	return out
 }

@@ -133,8 +133,8 @@ func (s *Script) Undo(ctx context.Context, revision int64) (string, error) {
 }
 
 // Still waits until the controllers are at rest: the Deployment's has observed
-// our last write, every ReplicaSet has the pods that it wants, none of them still
-// terminates, and nothing has changed for half a second.
+// our last write, every ReplicaSet has the pods that it wants, those that are
+// ready are available, none still terminates, and nothing has changed for half a second.
 func (s *Script) Still(ctx context.Context, limit time.Duration) error {
 	begin := s.Stage.Clock.Now()
 	if err := s.Stage.Until(ctx, "our last write observed", Deployments, limit, s.current); err != nil {
@@ -158,7 +158,7 @@ func (s *Script) Still(ctx context.Context, limit time.Duration) error {
 // sized says whether every ReplicaSet has seen its size and has that many pods.
 func (s *Script) sized() bool {
 	return s.all(ReplicaSets, func(v *series.View) bool {
-		return Observed(v) && v.Status.Replicas == int(number(v.Spec.Replicas))
+		return Observed(v) && v.Status.Replicas == int(number(v.Spec.Replicas)) && v.Status.ReadyReplicas == v.Status.AvailableReplicas
 	})
 }
 
