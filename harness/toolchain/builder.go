@@ -156,7 +156,8 @@ func (s *workshop) key(c Component, a Artifact, inputs []string) string {
 
 // content is the part of a component that decides what an entry holds.
 func (c Component) content() Component {
-	return Component{Name: c.Name, Module: c.Module, Programs: c.Programs, LDFlags: c.LDFlags, Assets: c.Assets, Edits: c.Edits}
+	return Component{Name: c.Name, Module: c.Module, Programs: c.Programs, LDFlags: c.LDFlags, Assets: c.Assets, Edits: c.Edits,
+		Tags: c.Tags, CGO: c.CGO}
 }
 
 // obtain returns the entry of a, making it if need be.

@@ -98,6 +98,9 @@ func (c Component) ldflags(version, sum string) string {
 	fill := strings.NewReplacer("{version}", version, "{major}", major, "{minor}", minor, "{sum}", sum)
 	var b strings.Builder
 	b.WriteString("-s -w")
+	if c.CGO {
+		b.WriteString(" -linkmode=external -extldflags=-static")
+	}
 	for _, x := range c.LDFlags {
 		b.WriteString(" -X " + fill.Replace(x))
 	}

@@ -26,6 +26,13 @@ type Component struct {
 	// Edits are changes to the sources that reckon cannot do without.
 	Edits []Edit
 
+	// Tags are build tags.
+	Tags []string `json:",omitempty"`
+
+	// CGO: the programs hold C code, so they need a C compiler. They are
+	// linked statically, since they run on another root file system.
+	CGO bool `json:",omitempty"`
+
 	Oldest  string            // older releases do not build with today's Go
 	Known   []string          // releases that were built and run
 	NeedsGo map[string]string // releases that want a newer Go than most have
@@ -40,7 +47,7 @@ type Program struct {
 // Catalogue is every component that can be built. Each call returns a fresh
 // copy.
 func Catalogue() []Component {
-	return []Component{kubernetes(), kubeControllerManager(), etcd(), kwok(), kwokctl(), argoRollouts()}
+	return append([]Component{kubernetes(), kubeControllerManager(), etcd(), kwok(), kwokctl(), argoRollouts()}, nodeComponents()...)
 }
 
 func kubernetes() Component {

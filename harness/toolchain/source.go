@@ -64,6 +64,12 @@ var buildFlags = [...]string{"-mod=readonly", "-trimpath", "-buildvcs=false"}
 func (c *compilation) compile(ctx context.Context, dir string, packages, flags []string, out, work string) error {
 	flags = append(buildFlags[:len(buildFlags):len(buildFlags)], flags...)
 	env := []string{"GOTMPDIR=" + work} // what a killed build leaves goes with our scratch
+	if c.component.CGO {
+		env = append(env, "CGO_ENABLED=1")
+	}
+	if tags := c.component.Tags; len(tags) > 0 {
+		flags = append(flags, "-tags="+strings.Join(tags, ","))
+	}
 	if err := c.list(ctx, dir, packages, flags, env); err != nil {
 		return c.explain(err)
 	}

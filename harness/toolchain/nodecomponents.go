@@ -1,0 +1,83 @@
+package toolchain
+
+// nodeComponents are what a node of a real cluster is made of, beside the
+// control plane.
+func nodeComponents() []Component {
+	return []Component{kubernetesNode(), containerd(), runc(), criTools(), cniPlugins(), coreDNS()}
+}
+
+// kubernetesNode is apart from kubernetes because embedded clusters do without.
+func kubernetesNode() Component {
+	c := kubernetes()
+	c.Name, c.Pin = "kubernetes-node", ""
+	c.Programs = []Program{
+		{Name: "kubelet", Package: "cmd/kubelet"},
+		{Name: "kubeadm", Package: "cmd/kubeadm"},
+		{Name: "kubectl", Package: "cmd/kubectl"},
+		{Name: "kube-proxy", Package: "cmd/kube-proxy"},
+	}
+	return c
+}
+
+func containerd() Component {
+	return Component{
+		Name: "containerd", Module: "github.com/containerd/containerd/v2", Default: "v2.4.2",
+		Programs: []Program{
+			{Name: "containerd", Package: "cmd/containerd"},
+			{Name: "containerd-shim-runc-v2", Package: "cmd/containerd-shim-runc-v2"},
+			{Name: "ctr", Package: "cmd/ctr"},
+		},
+		LDFlags: []string{"github.com/containerd/containerd/v2/version.Version={version}"},
+		// Snapshotters that a node does not use, and whose packages are large.
+		Tags:   []string{"no_aufs", "no_btrfs", "no_devmapper", "no_zfs"},
+		Oldest: "v2.0.0",
+		Known:  []string{"v2.4.2"},
+	}
+}
+
+// runc enters namespaces in C. Without the seccomp tag it refuses pods that ask
+// for the runtime's default profile, as Argo Rollouts' own manifests do.
+func runc() Component {
+	return Component{
+		Name: "runc", Module: "github.com/opencontainers/runc", Default: "v1.5.3",
+		Programs: []Program{{Name: "runc", Package: "."}},
+		Tags:     []string{"seccomp", "netgo", "osusergo"},
+		CGO:      true,
+		Oldest:   "v1.2.0",
+		Known:    []string{"v1.5.3"},
+	}
+}
+
+func criTools() Component {
+	return Component{
+		Name: "crictl", Module: "sigs.k8s.io/cri-tools", Default: "v1.37.0",
+		Programs: []Program{{Name: "crictl", Package: "cmd/crictl"}},
+		LDFlags:  []string{"sigs.k8s.io/cri-tools/pkg/version.Version={version}"},
+		Oldest:   "v1.30.0",
+		Known:    []string{"v1.37.0"},
+	}
+}
+
+func cniPlugins() Component {
+	return Component{
+		Name: "cni-plugins", Module: "github.com/containernetworking/plugins", Default: "v1.9.1",
+		Programs: []Program{
+			{Name: "host-local", Package: "plugins/ipam/host-local"},
+			{Name: "loopback", Package: "plugins/main/loopback"},
+			{Name: "ptp", Package: "plugins/main/ptp"},
+			{Name: "portmap", Package: "plugins/meta/portmap"},
+		},
+		LDFlags: []string{"github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion={version}"},
+		Oldest:  "v1.5.0",
+		Known:   []string{"v1.9.1"},
+	}
+}
+
+func coreDNS() Component {
+	return Component{
+		Name: "coredns", Module: "github.com/coredns/coredns", Default: "v1.14.3",
+		Programs: []Program{{Name: "coredns", Package: "."}},
+		Oldest:   "v1.12.0",
+		Known:    []string{"v1.14.3"},
+	}
+}
