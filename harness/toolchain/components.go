@@ -26,6 +26,12 @@ type Component struct {
 	// Edits are changes to the sources that reckon cannot do without.
 	Edits []Edit
 
+	// Recipe says how the component is made. Empty: compiled from its module.
+	Recipe Recipe `json:",omitempty"`
+
+	// Packages of Debian, for a root file system.
+	Packages []string `json:",omitempty"`
+
 	// Tags are build tags.
 	Tags []string `json:",omitempty"`
 
@@ -37,6 +43,16 @@ type Component struct {
 	Known   []string          // releases that were built and run
 	NeedsGo map[string]string // releases that want a newer Go than most have
 }
+
+// Recipe is a way of making a component.
+type Recipe string
+
+// The recipes beside compiling a module.
+const (
+	RecipeOwn    Recipe = "own"         // compiled from sources that this program carries
+	RecipeDebian Recipe = "debian-root" // a root file system of Debian packages
+	RecipeNode   Recipe = "kind-node"   // an image, put together from other components
+)
 
 // Program is one binary of a component.
 type Program struct {

@@ -3,7 +3,7 @@ package toolchain
 // nodeComponents are what a node of a real cluster is made of, beside the
 // control plane.
 func nodeComponents() []Component {
-	return []Component{kubernetesNode(), containerd(), runc(), criTools(), cniPlugins(), coreDNS()}
+	return []Component{kubernetesNode(), containerd(), runc(), criTools(), cniPlugins(), coreDNS(), kind(), pause(), nodeRoot(), kindNode()}
 }
 
 // kubernetesNode is apart from kubernetes because embedded clusters do without.
@@ -79,5 +79,53 @@ func coreDNS() Component {
 		Programs: []Program{{Name: "coredns", Package: "."}},
 		Oldest:   "v1.12.0",
 		Known:    []string{"v1.14.3"},
+	}
+}
+
+// kind's module holds the files of its node images, of the version that makes
+// the clusters (go.mod). The program is for people who want to look closer.
+func kind() Component {
+	var assets []string
+	for _, dir := range []string{
+		"etc", "etc/containerd", "etc/default", "etc/sysctl.d", "etc/systemd/system", "etc/systemd/system/kubelet.service.d",
+		"kind", "kind/bin", "usr/local/bin",
+	} {
+		assets = append(assets, kindFiles+"/"+dir+"/*")
+	}
+	return Component{
+		Name: "kind", Module: "sigs.k8s.io/kind", Default: "v0.33.0",
+		Programs: []Program{{Name: "kind", Package: "."}},
+		Assets:   assets,
+		Oldest:   "v0.30.0",
+		Known:    []string{"v0.33.0"},
+	}
+}
+
+func pause() Component {
+	return Component{
+		Name: "pause", Module: "reckon.build/pause", Default: "v1.0.0", Recipe: RecipeOwn,
+		Programs: []Program{{Name: "pause", Package: "."}},
+		Known:    []string{"v1.0.0"},
+	}
+}
+
+// nodeRoot is what kind's base image (images/base/Dockerfile, v0.33.0) installs,
+// less what storage needs, and more: socat for port forwarding, ebtables.
+func nodeRoot() Component {
+	return Component{
+		Name: "node-root", Module: "debian", Default: "v12.0.0", Recipe: RecipeDebian,
+		Packages: []string{
+			"systemd", "dbus", "conntrack", "iptables", "nftables", "iproute2", "ethtool", "util-linux", "mount", "kmod", "libseccomp2",
+			"pigz", "e2fsprogs", "bash", "ca-certificates", "curl", "jq", "procps", "ebtables", "socat", "hostname",
+		},
+		Known: []string{"v12.0.0"},
+	}
+}
+
+// kindNode's version is that of Kubernetes.
+func kindNode() Component {
+	k := kubernetes()
+	return Component{
+		Name: "kind-node", Module: k.Module, Default: k.Default, Recipe: RecipeNode, Oldest: k.Oldest, Known: k.Known,
 	}
 }
