@@ -9,7 +9,7 @@ func nodeComponents() []Component {
 // kubernetesNode is apart from kubernetes because embedded clusters do without.
 func kubernetesNode() Component {
 	c := kubernetes()
-	c.Name, c.Pin = "kubernetes-node", ""
+	c.Name, c.Pin = "kubernetes-node", "kubernetes-node"
 	c.Programs = []Program{
 		{Name: "kubelet", Package: "cmd/kubelet"},
 		{Name: "kubeadm", Package: "cmd/kubeadm"},
@@ -21,7 +21,7 @@ func kubernetesNode() Component {
 
 func containerd() Component {
 	return Component{
-		Name: "containerd", Module: "github.com/containerd/containerd/v2", Default: "v2.4.2",
+		Name: "containerd", Module: "github.com/containerd/containerd/v2", Default: "v2.4.2", Pin: "containerd",
 		Programs: []Program{
 			{Name: "containerd", Package: "cmd/containerd"},
 			{Name: "containerd-shim-runc-v2", Package: "cmd/containerd-shim-runc-v2"},
@@ -39,7 +39,7 @@ func containerd() Component {
 // for the runtime's default profile, as Argo Rollouts' own manifests do.
 func runc() Component {
 	return Component{
-		Name: "runc", Module: "github.com/opencontainers/runc", Default: "v1.5.3",
+		Name: "runc", Module: "github.com/opencontainers/runc", Default: "v1.5.3", Pin: "runc",
 		Programs: []Program{{Name: "runc", Package: "."}},
 		Tags:     []string{"seccomp", "netgo", "osusergo"},
 		CGO:      true,
@@ -50,7 +50,7 @@ func runc() Component {
 
 func criTools() Component {
 	return Component{
-		Name: "crictl", Module: "sigs.k8s.io/cri-tools", Default: "v1.37.0",
+		Name: "crictl", Module: "sigs.k8s.io/cri-tools", Default: "v1.37.0", Pin: "crictl",
 		Programs: []Program{{Name: "crictl", Package: "cmd/crictl"}},
 		LDFlags:  []string{"sigs.k8s.io/cri-tools/pkg/version.Version={version}"},
 		Oldest:   "v1.30.0",
@@ -60,7 +60,7 @@ func criTools() Component {
 
 func cniPlugins() Component {
 	return Component{
-		Name: "cni-plugins", Module: "github.com/containernetworking/plugins", Default: "v1.9.1",
+		Name: "cni-plugins", Module: "github.com/containernetworking/plugins", Default: "v1.9.1", Pin: "cni-plugins",
 		Programs: []Program{
 			{Name: "host-local", Package: "plugins/ipam/host-local"},
 			{Name: "loopback", Package: "plugins/main/loopback"},
@@ -75,7 +75,7 @@ func cniPlugins() Component {
 
 func coreDNS() Component {
 	return Component{
-		Name: "coredns", Module: "github.com/coredns/coredns", Default: "v1.14.3",
+		Name: "coredns", Module: "github.com/coredns/coredns", Default: "v1.14.3", Pin: "coredns",
 		Programs: []Program{{Name: "coredns", Package: "."}},
 		Oldest:   "v1.12.0",
 		Known:    []string{"v1.14.3"},
@@ -93,7 +93,7 @@ func kind() Component {
 		assets = append(assets, kindFiles+"/"+dir+"/*")
 	}
 	return Component{
-		Name: "kind", Module: "sigs.k8s.io/kind", Default: "v0.33.0",
+		Name: "kind", Module: "sigs.k8s.io/kind", Default: "v0.33.0", Pin: "kind",
 		Programs: []Program{{Name: "kind", Package: "."}},
 		Assets:   assets,
 		Oldest:   "v0.30.0",
