@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/cluster/embedded"
@@ -74,5 +77,26 @@ func (a *app) kindFindings(ctx context.Context) []finding {
 	for _, f := range kind.Examine(ctx, root, 1) {
 		out = append(out, finding{ok: f.OK, optional: true, what: fmt.Sprintf("kind: %s", f.What)})
 	}
-	return out
+	return append(out, nodeBuild(ctx))
+}
+
+// nodeBuild says whether a node image can be built here.
+func nodeBuild(ctx context.Context) finding {
+	var missing []string
+	for _, tool := range []string{"debootstrap", "gcc", "pkg-config"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			missing = append(missing, tool)
+		}
+	}
+	if exec.CommandContext(ctx, "pkg-config", "--exists", "libseccomp").Run() != nil {
+		missing = append(missing, "libseccomp-dev")
+	}
+	if os.Geteuid() != 0 {
+		missing = append(missing, "the rights of root")
+	}
+	if len(missing) > 0 {
+		return finding{optional: true, what: "kind: a node image cannot be built, for want of " + strings.Join(missing, ", ") +
+			" (Debian packages of these names): only images that the engine has or can pull"}
+	}
+	return finding{ok: true, optional: true, what: "kind: a node image can be built (reckon build kind-node)"}
 }

@@ -132,11 +132,12 @@ func (s *debianSource) debootstrap(ctx context.Context, root string) error {
 	}}
 	cmd := exec.CommandContext(ctx, tool, args...)
 	cmd.Stdout, cmd.Stderr = lines, lines
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// In a mount namespace of its own, so that what it mounts below root goes with
+	// it, however it ends: removing the directory would reach through a mount.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	err = cmd.Run()
-	unmount(root)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -144,14 +145,6 @@ func (s *debianSource) debootstrap(ctx context.Context, root string) error {
 		return fmt.Errorf("%w: debootstrap: %w: %s", ErrNoDebian, err, oneLine(lines.tail()))
 	}
 	return nil
-}
-
-// unmount takes away what a killed debootstrap left mounted in root: removing
-// the directory would reach through it.
-func unmount(root string) {
-	for _, name := range []string{"proc", "sys"} {
-		_ = syscall.Unmount(filepath.Join(root, name), syscall.MNT_DETACH)
-	}
 }
 
 // debianMirror is the archive that this machine's own apt uses, if it is a

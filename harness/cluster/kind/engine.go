@@ -85,9 +85,16 @@ func (e engine) run(ctx context.Context, args ...string) (string, error) {
 	return "", fmt.Errorf("%s %s: %w: %s", e.name, args[0], err, lastLine(stderr.String()))
 }
 
+// lastLine is what a command said last, without its advice on how to get help.
 func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return s[strings.LastIndexByte(s, '\n')+1:]
+	last := ""
+	for line := range strings.Lines(s) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "Run '") && !strings.HasPrefix(line, "See '") {
+			last = line
+		}
+	}
+	return last
 }
 
 // cgroupVersion is 1 or 2: that of the engine's machine, which need not be this one.

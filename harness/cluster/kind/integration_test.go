@@ -259,6 +259,32 @@ func TestAnInterruptInAnyPhaseLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestAClusterThatDoesNotComeUpLeavesItsLogsOnly(t *testing.T) {
+	cfg, e := realConfig(t)
+	cfg.Name = randomName()
+	progress := cfg.Progress
+	cfg.Progress = func(s string) {
+		progress(s)
+		if strings.HasPrefix(s, "Starting control-plane") {
+			// Its API server will never answer.
+			_, err := e.run(t.Context(), "exec", cfg.Name+"-control-plane", "rm", "/usr/bin/kubelet")
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	c, err := Up(t.Context(), cfg)
+	if err == nil {
+		t.Error(c.Down(t.Context()))
+		t.Fatal("it came up")
+	}
+	t.Log(err)
+	logs, globErr := filepath.Glob(filepath.Join(logDir(cfg.Root, cfg.Name), "*", "journal.log"))
+	if globErr != nil || len(logs) != 1 || !strings.Contains(err.Error(), logDir(cfg.Root, cfg.Name)) {
+		t.Errorf("logs %v, error %v", logs, err)
+	}
+}
+
 func TestANodeThatEndsIsTheEndOfTheCluster(t *testing.T) {
 	cfg, e := realConfig(t)
 	c, err := Up(t.Context(), cfg)

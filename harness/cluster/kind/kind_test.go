@@ -370,6 +370,41 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 	}
 }
 
+func TestRefusalsOfTheEngineSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	const said = `docker: Error response from daemon: OCI runtime create failed: unable to apply caps: operation not permitted: unknown
+
+Run 'docker run --help' for more information
+`
+	line := lastLine(said)
+	if !strings.Contains(line, "unable to apply caps") {
+		t.Errorf("kept %q", line)
+	}
+	for text, want := range map[string]string{line: "lacks a capability", "privileged mode is not allowed": "let the engine allow", "no such image": ""} {
+		if got := privilegedHint(errors.New(text)); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestAFailedCommandSaysWhatPeopleCanUse(t *testing.T) {
+	t.Parallel()
+	err := &commandError{err: errors.New("exit status 1"), output: `I1130 02:09:45.1 123 initconfiguration.go:123] loading
+[kubelet-check] The kubelet is not healthy after 4m0s
+
+error: error execution phase wait-control-plane: could not initialize a Kubernetes cluster
+k8s.io/kubernetes/cmd/kubeadm/app/cmd/phases/workflow.(*Runner).Run.func1
+	k8s.io/kubernetes@v1.37.2/cmd/kubeadm/app/cmd/phases/workflow/runner.go:261
+runtime.main
+	runtime/proc.go:290
+`}
+	want := "exit status 1:\n[kubelet-check] The kubelet is not healthy after 4m0s\n" +
+		"error: error execution phase wait-control-plane: could not initialize a Kubernetes cluster"
+	if err.Error() != want {
+		t.Errorf("got:\n%s", err)
+	}
+}
+
 func TestHeadingsAreReadableInALog(t *testing.T) {
 	t.Parallel()
 	var got []string

@@ -118,7 +118,7 @@ func (h host) findings(nodes int) []Finding {
 		atLeast("inotify instances", h.instances, instancesPerNode*nodes, "sysctl -w fs.inotify.max_user_instances=512", false),
 		atLeast("inotify watches", h.watches, watchesPerNode*nodes, "sysctl -w fs.inotify.max_user_watches=524288", false),
 		{OK: h.files == 0 || h.files >= wantFiles, What: fmt.Sprintf("%s open files allowed in a container, %d wanted (the engine's default-ulimits)", orUnlimited(h.files), wantFiles)},
-		{OK: h.memory >= need, Fatal: h.memory < need/2, What: fmt.Sprintf("%d MB of memory available, %d MB wanted for %d nodes", h.memory>>20, need>>20, nodes)},
+		{OK: h.memory >= need, Fatal: h.memory < need/2, What: fmt.Sprintf("%d MB of memory available, %d MB wanted with %d node(s)", h.memory>>20, need>>20, nodes)},
 		{OK: h.disk >= wantDisk, Fatal: h.disk < wantDisk/3, What: fmt.Sprintf("%d GB free on the engine's disk, %d GB wanted", h.disk>>30, int64(wantDisk)>>30)},
 		{OK: true, What: cgroupMeans(h.cgroup)},
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -180,8 +182,32 @@ func describe(err error) error {
 	if run == nil {
 		return err
 	}
-	lines := strings.Split(strings.TrimSpace(string(run.Output)), "\n")
-	return explain(fmt.Errorf("%w: %s", err, strings.Join(lines[max(0, len(lines)-15):], "\n")))
+	return explain(&commandError{err: err, output: string(run.Output)})
+}
+
+// commandError is a failed command on a node, with all of its output.
+type commandError struct {
+	err    error
+	output string
+}
+
+func (e *commandError) Unwrap() error { return e.err }
+
+// frame is a line of a stack trace: a function or a place, without a blank in it.
+var frame = regexp.MustCompile(`^\s*\S+(\.go:\d+|\.\S+)$`)
+
+// debugLine is klog's, not of a warning or an error.
+var debugLine = regexp.MustCompile(`^I\d{4} `)
+
+// Error leaves out what kubeadm prints for those who debug it.
+func (e *commandError) Error() string {
+	var said []string
+	for line := range strings.Lines(e.output) {
+		if line = strings.TrimSpace(line); line != "" && !frame.MatchString(line) && !debugLine.MatchString(line) {
+			said = append(said, line)
+		}
+	}
+	return fmt.Sprintf("%v:\n%s", e.err, strings.Join(said[max(0, len(said)-10):], "\n"))
 }
 
 // connect reads the kubeconfig that kind wrote.
@@ -209,7 +235,11 @@ func (c *Cluster) withLogs(ctx context.Context, err error) error {
 	dir := logDir(c.cfg.Root, c.cfg.Name)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logsTimeout)
 	defer cancel()
-	if logErr := c.CollectLogs(ctx, dir); logErr != nil {
+	logErr := c.CollectLogs(ctx, dir)
+	if failed, ok := errors.AsType[*commandError](err); ok {
+		logErr = errors.Join(logErr, os.WriteFile(filepath.Join(dir, "failed-command.log"), []byte(failed.output), 0o644))
+	}
+	if logErr != nil {
 		return errors.Join(err, fmt.Errorf("logs (in %s as far as they go): %w", dir, logErr))
 	}
 	return fmt.Errorf("%w; logs are in %s", err, dir)
