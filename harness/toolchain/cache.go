@@ -15,6 +15,7 @@ import (
 // cache is the directory of everything built:
 //
 //	bin/<component>/<version>-<short key>/   manifest.json, bin/, assets/
+//	images/<component>/<tag>/                image.json, image.tar of a component's programs
 //	pins/<component>@<version>-<programs>/   go.mod, go.sum of versions not pinned in the source
 //	locks/<component>@<version>.lock         held while one of the above is made
 //	tmp/<component>@<version>/<random>/      what is being made; garbage unless its lock is held

@@ -131,6 +131,51 @@ func TestImagesOfAnEntryAreCheckedWhenItIsLoaded(t *testing.T) {
 	}
 }
 
+func TestAnImageOfProgramsIsMadeOnceAndItsDigestFollowsThem(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	a := b.build(Request{Component: "widget"})
+	first, err := b.builder.Image(t.Context(), a, ImageSpec{User: "65532"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(first.Ref, "localhost/reckon/widget:v1.0.0-") {
+		t.Errorf("reference %s", first.Ref)
+	}
+	before, err := os.Stat(first.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := b.builder.Image(t.Context(), a, ImageSpec{User: "65532"})
+	if err != nil || again != first {
+		t.Errorf("%+v, %v; want %+v", again, err, first)
+	}
+	if after, err := os.Stat(first.Path); err != nil || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("made again: %v", err)
+	}
+	other := *b.builder // another cache, another place: the same image
+	other.Cache = t.TempDir()
+	same, err := other.Image(t.Context(), a, ImageSpec{User: "65532"})
+	if err != nil || same.Digest != first.Digest || same.Ref != first.Ref {
+		t.Errorf("%+v, %v; want the digest %s", same, err, first.Digest)
+	}
+	root, err := b.builder.Image(t.Context(), a, ImageSpec{})
+	if err != nil || root.Digest == first.Digest || root.Ref == first.Ref {
+		t.Errorf("%+v, %v; want another image than %s", root, err, first.Ref)
+	}
+	if err := os.Truncate(first.Path, 5); err != nil {
+		t.Fatal(err)
+	}
+	repaired, err := b.builder.Image(t.Context(), a, ImageSpec{User: "65532"})
+	if err != nil || repaired.Digest != first.Digest {
+		t.Errorf("%+v, %v", repaired, err)
+	}
+	if _, err := b.builder.Image(t.Context(), a, ImageSpec{Programs: map[string]string{"x": "no-such"}}); err == nil {
+		t.Error("no error for a program that is not there")
+	}
+	b.noLeftovers()
+}
+
 // What was cached before images and recipes existed has to stay where it is.
 func TestNewFieldsDoNotChangeTheKeysOfCompiledComponents(t *testing.T) {
 	t.Parallel()

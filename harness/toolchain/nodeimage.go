@@ -318,23 +318,15 @@ func writeImages(dir string, images map[string]v1.Image) error {
 	}
 	var list []Image
 	for ref, img := range images {
-		digest, err := img.Digest()
-		if err != nil {
-			return err
-		}
-		id, err := img.ConfigName()
-		if err != nil {
-			return err
-		}
 		rel := filepath.Join("images", repository(ref)+".tar")
 		if err := image.WriteDocker(filepath.Join(dir, rel), ref, img); err != nil {
 			return err
 		}
-		info, err := os.Stat(filepath.Join(dir, rel))
+		about, err := describeImage(ref, rel, dir, img)
 		if err != nil {
 			return err
 		}
-		list = append(list, Image{Ref: ref, Path: rel, Digest: digest.String(), ID: id.String(), Size: info.Size()})
+		list = append(list, about)
 	}
 	raw, err := json.Marshal(list)
 	if err != nil {

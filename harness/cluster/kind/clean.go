@@ -124,7 +124,7 @@ func Down(ctx context.Context, root, name string) error {
 
 // Clean removes what crashes left: nodes and directories of clusters that nobody
 // will take down, probes, logs, the network. With all it removes every cluster of
-// the root. Where nothing was ever made, no engine is asked for.
+// the root, and node images. Where nothing was ever made, no engine is asked for.
 func Clean(ctx context.Context, root string, all bool) ([]cluster.Removed, error) {
 	if _, err := os.Stat(root); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -153,7 +153,11 @@ func Clean(ctx context.Context, root string, all bool) ([]cluster.Removed, error
 			removed, errs = append(removed, gone...), append(errs, err)
 		}
 	}
-	for _, step := range []func(context.Context, engine, string) ([]cluster.Removed, error){removeProbes, removeScratch, removeNetwork} {
+	steps := []func(context.Context, engine, string) ([]cluster.Removed, error){removeProbes, removeScratch, removeNetwork}
+	if all {
+		steps = append(steps, removeImages)
+	}
+	for _, step := range steps {
 		gone, err := step(ctx, e, root)
 		removed, errs = append(removed, gone...), append(errs, err)
 	}
@@ -172,6 +176,26 @@ func removeProbes(ctx context.Context, e engine, root string) ([]cluster.Removed
 			return removed, err
 		}
 		removed = append(removed, cluster.Removed{Kind: "container", What: id})
+	}
+	return removed, nil
+}
+
+// removeImages removes the engine's copies of node images that were built here;
+// the cache keeps them. One that somebody uses stays.
+func removeImages(ctx context.Context, e engine, _ string) ([]cluster.Removed, error) {
+	out, err := e.run(ctx, "images", "--quiet", "--no-trunc", "--filter", "label="+ImageLabel)
+	if err != nil {
+		return nil, err
+	}
+	ids := strings.Fields(out)
+	slices.Sort(ids)
+	var removed []cluster.Removed
+	for _, id := range slices.Compact(ids) {
+		if _, err := e.run(ctx, "rmi", id); err == nil {
+			removed = append(removed, cluster.Removed{Kind: "image", What: id})
+		} else if ctx.Err() != nil {
+			return removed, err
+		}
 	}
 	return removed, nil
 }

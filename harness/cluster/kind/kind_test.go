@@ -41,6 +41,7 @@ rm) shift 3; for id; do rm -f containers/$id; done ;;
 network) case "$2" in ls) cat network 2>/dev/null ;; rm) rm network ;; esac; true ;;
 image) cat images/$5 2>/dev/null || exit 1 ;;
 pull) echo "no route to host" >&2; exit 1 ;;
+images) true ;;
 load) cp "$3" images/loaded ;;
 *) echo "unexpected: $*" >&2; exit 1 ;;
 esac
