@@ -19,7 +19,8 @@ func newClean(a *app) *cobra.Command {
 		Short: "Remove everything of ours that a crash left",
 		Long: `Remove processes, containers, networks, directories and half-built components that a crash left.
 Clusters of a reckon that is still running, and those of "cluster up", stay
-unless --all is given. Results and built components stay.`,
+unless --all is given; with it, the copies of node images in the container
+engine go too. Results and built components stay.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.clean(cmd.Context(), all) },
 	}

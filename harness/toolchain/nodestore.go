@@ -15,60 +15,49 @@ import (
 )
 
 // containerdConfig is for a containerd that only ever imports: no plugin that
-// would reach for the host's networks, cgroups or file systems. State and socket
-// are relative to its working directory, since the path of a socket may have
-// only 108 bytes.
+// would reach for the host's networks, cgroups or file systems. The sockets are
+// named by way of the working directory, since their path may have only 108 bytes.
 const containerdConfig = `version = 3
-root = "%[1]s/store"
-state = "%[1]s/run"
+root = "store"
+state = "run"
 disabled_plugins = [
   "io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri", "io.containerd.nri.v1.nri",
   "io.containerd.snapshotter.v1.overlayfs", "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.erofs",
   "io.containerd.internal.v1.opt", "io.containerd.internal.v1.tracing", "io.containerd.tracing.processor.v1.otlp",
 ]
 [grpc]
-  address = "%[1]s/c.sock"
+  address = "/proc/self/cwd/c.sock"
 [ttrpc]
-  address = "%[1]s/t.sock"
+  address = "/proc/self/cwd/t.sock"
 `
 
 // importImages lets the node's own containerd, run here for a moment, import the
 // archives, and adds its store to the tree. Nothing is unpacked: nodes do that
 // when they start the first container of an image.
 func (s *nodeSource) importImages(ctx context.Context, tree *image.Tree, work string, archives []string) error {
-	// Short, for the sockets.
-	dir, err := os.MkdirTemp("", "reckon-containerd-")
+	dir := filepath.Join(work, "containerd")
+	if err := os.Mkdir(dir, 0o711); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(containerdConfig), 0o600); err != nil {
+		return err
+	}
+	err := s.withContainerd(ctx, dir, func(ctx context.Context) error { return s.importAll(ctx, dir, archives) })
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	store := filepath.Join(work, "store")
-	if err := os.Symlink(store, filepath.Join(dir, "store")); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(store, 0o711); err != nil {
-		return err
-	}
-	config := filepath.Join(dir, "config.toml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, containerdConfig, dir), 0o600); err != nil {
-		return err
-	}
-	if err := s.withContainerd(ctx, config, func(ctx context.Context) error {
-		return s.importAll(ctx, filepath.Join(dir, "c.sock"), archives)
-	}); err != nil {
-		return err
-	}
-	return addStore(tree, store)
+	return addStore(tree, filepath.Join(dir, "store"))
 }
 
-// withContainerd calls do while a containerd runs.
-func (s *nodeSource) withContainerd(ctx context.Context, config string, do func(context.Context) error) error {
+// withContainerd calls do while a containerd runs in dir.
+func (s *nodeSource) withContainerd(ctx context.Context, dir string, do func(context.Context) error) error {
 	program, err := s.parts["containerd"].Path("containerd")
 	if err != nil {
 		return err
 	}
 	lines := &lineWriter{}
-	cmd := exec.Command(program, "--config", config, "--log-level", "warn")
+	cmd := exec.Command(program, "--config", "config.toml", "--log-level", "warn")
+	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = lines, lines
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
@@ -100,18 +89,20 @@ func (s *nodeSource) withContainerd(ctx context.Context, config string, do func(
 	return err
 }
 
-func (s *nodeSource) importAll(ctx context.Context, socket string, archives []string) error {
+func (s *nodeSource) importAll(ctx context.Context, dir string, archives []string) error {
 	ctr, err := s.parts["containerd"].Path("ctr")
 	if err != nil {
 		return err
 	}
-	if err := await(ctx, socket); err != nil {
+	if err := await(ctx, filepath.Join(dir, "c.sock")); err != nil {
 		return err
 	}
 	for _, archive := range archives {
 		s.meter.send(PhaseAssemble, 0, 0, filepath.Base(archive))
-		out, err := exec.CommandContext(ctx, ctr, "--address", socket, "--namespace", "k8s.io",
-			"images", "import", "--local", "--no-unpack", archive).CombinedOutput()
+		cmd := exec.CommandContext(ctx, ctr, "--address", "/proc/self/cwd/c.sock", "--namespace", "k8s.io",
+			"images", "import", "--local", "--no-unpack", archive)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("ctr images import %s: %w: %s", filepath.Base(archive), err, oneLine(string(out)))
 		}

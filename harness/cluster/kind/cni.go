@@ -39,7 +39,7 @@ func setUpNetwork(ctx context.Context, client kubernetes.Interface, all []nodes.
 		cmd := n.CommandContext(ctx, "sh", "-c", script).SetStdin(bytes.NewReader(conf))
 		var said bytes.Buffer
 		if err := cmd.SetStdout(&said).SetStderr(&said).Run(); err != nil {
-			return fmt.Errorf("network of node %s: %w: %s", n, err, lastLine(said.String()))
+			return fmt.Errorf("network of node %s: %w: %s", n, err, lastLines(said.String()))
 		}
 	}
 	return nil

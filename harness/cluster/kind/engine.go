@@ -82,19 +82,20 @@ func (e engine) run(ctx context.Context, args ...string) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
-	return "", fmt.Errorf("%s %s: %w: %s", e.name, args[0], err, lastLine(stderr.String()))
+	return "", fmt.Errorf("%s %s: %w: %s", e.name, args[0], err, lastLines(stderr.String()))
 }
 
-// lastLine is what a command said last, without its advice on how to get help.
-func lastLine(s string) string {
-	last := ""
+// lastLines are the last things that a command said, on one line, without its
+// advice on how to get help.
+func lastLines(s string) string {
+	var kept []string
 	for line := range strings.Lines(s) {
 		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "Run '") && !strings.HasPrefix(line, "See '") {
-			last = line
+		if line != "" && !strings.HasPrefix(line, "Run '") && !strings.HasPrefix(line, "See '") && !strings.HasPrefix(line, "exit status") {
+			kept = append(kept, line)
 		}
 	}
-	return last
+	return strings.Join(kept[max(0, len(kept)-3):], "; ")
 }
 
 // cgroupVersion is 1 or 2: that of the engine's machine, which need not be this one.

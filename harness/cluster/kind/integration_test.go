@@ -259,6 +259,38 @@ func TestAnInterruptInAnyPhaseLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestClustersSideBySide(t *testing.T) {
+	cfg, e := realConfig(t)
+	clusters := make([]*Cluster, 2)
+	var wg sync.WaitGroup
+	for i := range clusters {
+		wg.Go(func() {
+			var err error
+			if clusters[i], err = Up(t.Context(), cfg); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for i, c := range clusters {
+		if c == nil {
+			continue
+		}
+		if err := c.Down(t.Context()); err != nil {
+			t.Error(err)
+		}
+		// The first to go must leave the other what both share.
+		if other := clusters[1]; i == 0 && other != nil {
+			if _, err := other.client.Discovery().ServerVersion(); err != nil {
+				t.Error(err)
+			}
+			if _, err := e.run(t.Context(), "network", "inspect", networkName(cfg.Root)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestAClusterThatDoesNotComeUpLeavesItsLogsOnly(t *testing.T) {
 	cfg, e := realConfig(t)
 	cfg.Name = randomName()

@@ -377,7 +377,7 @@ func TestRefusalsOfTheEngineSayWhatToDo(t *testing.T) {
 
 Run 'docker run --help' for more information
 `
-	line := lastLine(said)
+	line := lastLines(said)
 	if !strings.Contains(line, "unable to apply caps") {
 		t.Errorf("kept %q", line)
 	}

@@ -24,7 +24,7 @@ func loadImage(ctx context.Context, command func(context.Context, string, ...str
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return explain(fmt.Errorf("%w: %s", err, lastLine(said.String())))
+		return explain(fmt.Errorf("%w: %s", err, lastLines(said.String())))
 	}
 	return nil
 }
