@@ -4,7 +4,7 @@ RECKON := bin/reckon
 REVISION := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
 COMPONENTS := $(CURDIR)/bin/components
 
-.PHONY: build drill test unit components lint bench baselines clean
+.PHONY: build drill test unit components kind-node lint bench baselines clean
 
 # The flags are those that components are built with, so that both share what
 # the compiler has cached.
@@ -17,6 +17,10 @@ drill: build
 # Programs of the integration tests, built or taken from the cache.
 components: build
 	$(RECKON) build --into $(COMPONENTS) etcd kwok kubernetes argo-rollouts
+
+# The image of real clusters' nodes, which their tests want (as root; see README).
+kind-node: build
+	$(RECKON) build kind-node
 
 test: components
 	RECKON_TEST_BINARIES=$(COMPONENTS) RECKON=$(CURDIR)/$(RECKON) $(GO) test -race -timeout 40m ./...

@@ -127,7 +127,11 @@ func (s *workshop) source(c Component, req Request, m *meter) (Source, error) {
 	}
 	switch c.Recipe {
 	case RecipeOwn:
-		return &ownSource{job}, nil
+		if req.Version != c.Default {
+			return nil, &VersionError{Kind: ErrVersionUnavailable, Component: c.Name, Version: req.Version,
+				Reason: "reckon carries one version of it", Available: c.Known}
+		}
+		return &ownSource{compilation: job}, nil
 	case RecipeDebian:
 		return &debianSource{job}, nil
 	case RecipeNode:

@@ -80,6 +80,9 @@ func checkVersion(c Component, version string) error {
 
 // packages are the import paths of the programs below a module path.
 func (c Component) packages() []string {
+	if c.Recipe == RecipeOwn {
+		return []string{"reckon.build/" + c.Name}
+	}
 	out := make([]string, len(c.Programs))
 	for i, p := range c.Programs {
 		out[i] = c.Module

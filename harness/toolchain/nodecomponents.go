@@ -75,9 +75,8 @@ func cniPlugins() Component {
 
 func coreDNS() Component {
 	return Component{
-		Name: "coredns", Module: "github.com/coredns/coredns", Default: "v1.14.3", Pin: "coredns",
+		Name: "coredns", Module: "github.com/coredns/coredns", Default: "v1.14.3", Pin: "coredns", Recipe: RecipeOwn,
 		Programs: []Program{{Name: "coredns", Package: "."}},
-		Oldest:   "v1.12.0",
 		Known:    []string{"v1.14.3"},
 	}
 }

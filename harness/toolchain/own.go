@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -18,32 +19,49 @@ import (
 //go:embed own
 var own embed.FS
 
-// ownSource builds a program of ours. It uses the standard library only.
-type ownSource struct{ compilation }
+// notOurs is what the sources begin with that import modules which reckon itself
+// does not need: the go command passes them by until they are written out.
+const notOurs = "//go:build ignore\n"
 
-// Identify hashes the sources.
+// ownSource builds a program of ours: of the standard library, or with modules
+// at the versions of the component's pin.
+type ownSource struct {
+	compilation
+	pin pin // set by Identify
+}
+
+// Identify hashes the sources and the pin.
 func (s *ownSource) Identify(context.Context) (Identity, error) {
+	s.pin = pin{mod: []byte("module " + s.component.packages()[0] + "\n\ngo 1.26\n")}
+	if s.component.Pin != "" {
+		var err error
+		if s.pin, err = committedPin(s.component.Pin); err != nil {
+			return Identity{}, err
+		}
+	}
 	h := sha256.New()
+	fmt.Fprintf(h, "%x %x\n", sha256.Sum256(s.pin.mod), sha256.Sum256(s.pin.sum))
 	err := s.each(func(name string, text []byte) error {
 		fmt.Fprintf(h, "%q %x\n", name, sha256.Sum256(text))
 		return nil
 	})
 	sum := hex.EncodeToString(h.Sum(nil))
 	return Identity{
-		Version: s.component.Default,
-		Origin:  Origin{Kind: FromReckon, Module: s.component.Module, Hash: sum, LDFlag: s.component.ldflags("", "")},
-		Inputs:  []string{sum},
+		Version: s.version,
+		Origin: Origin{Kind: FromReckon, Module: s.component.Module, Hash: sum,
+			Sum: s.pin.moduleSum(s.component.Module, s.version), LDFlag: s.component.ldflags("", "")},
+		Inputs: []string{sum},
 	}, err
 }
 
 // Make writes the sources out and compiles them.
 func (s *ownSource) Make(ctx context.Context, dir, work string) error {
 	src := filepath.Join(work, "source")
-	if err := (pin{mod: []byte("module " + s.component.Module + "\n\ngo 1.26\n")}).write(src); err != nil {
+	if err := s.pin.write(src); err != nil {
 		return err
 	}
 	err := s.each(func(name string, text []byte) error {
-		return os.WriteFile(filepath.Join(src, name), text, 0o644)
+		return os.WriteFile(filepath.Join(src, name), bytes.TrimPrefix(text, []byte(notOurs)), 0o644)
 	})
 	if err != nil {
 		return err
