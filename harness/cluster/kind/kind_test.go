@@ -406,6 +406,17 @@ runtime.main
 	}
 }
 
+func TestTheProviderOffersWhatIsRealAndNothingScripted(t *testing.T) {
+	t.Parallel()
+	p := &Provider{}
+	if missing := cluster.Offers(p, []cluster.Capability{cluster.Kubelet, cluster.Traffic}); len(missing) > 0 {
+		t.Errorf("missing %v", missing)
+	}
+	if missing := cluster.Offers(p, []cluster.Capability{cluster.ScriptedReadiness}); len(missing) != 1 {
+		t.Error("readiness is the kubelet's")
+	}
+}
+
 func TestHeadingsAreReadableInALog(t *testing.T) {
 	t.Parallel()
 	var got []string
