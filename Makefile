@@ -3,8 +3,10 @@ GO ?= go
 RECKON := bin/reckon
 REVISION := $(shell git describe --always --dirty --abbrev=12 2>/dev/null)
 COMPONENTS := $(CURDIR)/bin/components
+KEEP = for run in bin/baselines/runs/*Z-*; do \
+	  to=results/baselines/$${run\#\#*Z-}; mkdir -p $$to; cp $$run/recording.jsonl.zst $$run/verdict.json $$to/; done
 
-.PHONY: build drill test unit components kind-node lint bench baselines clean
+.PHONY: build drill test unit components kind-node lint bench baselines baselines-rollouts baselines-kubernetes clean
 
 # The flags are those that components are built with, so that both share what
 # the compiler has cached.
@@ -39,12 +41,21 @@ bench: components
 
 # What real controllers did, as committed below results/baselines: a table for
 # each drill, and each run's recording with its verdict, which a test judges again.
-baselines: build
+baselines: baselines-rollouts baselines-kubernetes
+
+baselines-rollouts: build
 	rm -rf bin/baselines
 	for drill in rollback-versions rollback-controls; do \
 	  $(RECKON) run $$drill --parallel 4 --results bin/baselines -o markdown > results/baselines/$$drill.md || exit 1; done
-	for run in bin/baselines/runs/*Z-*; do \
-	  to=results/baselines/$${run##*Z-}; mkdir -p $$to; cp $$run/recording.jsonl.zst $$run/verdict.json $$to/; done
+	$(KEEP)
+
+baselines-kubernetes: build
+	rm -rf bin/baselines
+	for version in v1.37.2 v1.34.2; do \
+	  for drill in single-replica-restart deployments revisions statefulsets evictions autoscaled-update; do \
+	    $(RECKON) run $$drill --kubernetes $$version --results bin/baselines -o markdown \
+	      > results/baselines/$$drill-kubernetes-$$version.md || exit 1; done; done
+	$(KEEP)
 
 clean: build
 	$(RECKON) clean

@@ -36,6 +36,20 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
+// TestShippedDrills runs the drills of Kubernetes' own controllers: every claim
+// of every cell must hold on the real ones.
+func TestShippedDrills(t *testing.T) {
+	reckon := os.Getenv("RECKON")
+	if reckon == "" || testing.Short() {
+		t.Skip("RECKON names no built binary, or -short: these drills bring clusters up")
+	}
+	for _, name := range []string{"single-replica-restart", "deployments", "revisions", "statefulsets", "evictions"} {
+		t.Run(name, func(t *testing.T) {
+			run(t, t.TempDir(), reckon+" run "+name+" --quiet")
+		})
+	}
+}
+
 func consoleCommands(readme string) []string {
 	var out []string
 	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(readme, -1) {

@@ -3,7 +3,10 @@
 package drills
 
 import (
+	"cmp"
 	"embed"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -90,6 +93,9 @@ func Load(source string, text []byte) (*Drill, error) {
 	}
 	d := &Drill{doc: doc}
 	if err := doc.Decode(d); err != nil {
+		if bad, ok := errors.AsType[*strict.Error](err); ok && strings.Contains(bad.Field, ".guards.") {
+			err = cmp.Or(d.unknownGuard(), err) // the type of its limit is not what is wrong
+		}
 		return nil, err
 	}
 	return d, d.validate()
@@ -223,16 +229,56 @@ func checkKeys(node strict.Node, sc Scenario, s scenario.Scenario) error {
 			return node.Find("matrix", key).Errorf("the list is empty, so the scenario would have no cell")
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(sc.Guards)) {
+		if err := checkGuard(node.Find("guards", key), key, s); err != nil {
+			return err
+		}
+		if limit := sc.Guards[key]; limit < 0 {
+			return node.Find("guards", key).Errorf("%g is no limit, expected 0 or more", limit)
+		}
+	}
+	return nil
+}
+
+// checkGuard refuses a guard that the scenario does not have.
+func checkGuard(node strict.Node, key string, s scenario.Scenario) error {
 	var guards []string
 	if g, ok := s.(scenario.GuardNames); ok {
 		guards = slices.Sorted(maps.Keys(g.Guards()))
 	}
-	for _, key := range slices.Sorted(maps.Keys(sc.Guards)) {
-		if !slices.Contains(guards, key) {
-			return node.Find("guards", key).Errorf("scenario %s has no guard %q%s; expected one of %s", sc.Name, key, nearest.Hint(key, guards), strings.Join(guards, ", "))
+	switch {
+	case slices.Contains(guards, key):
+		return nil
+	case len(guards) == 0:
+		return node.Errorf("scenario %s has no guards", s.Name())
+	}
+	return node.Errorf("scenario %s has no guard %q%s; expected one of %s", s.Name(), key, nearest.Hint(key, guards), strings.Join(guards, ", "))
+}
+
+// unknownGuard finds a guard that its scenario does not have in a drill that
+// could not be decoded.
+func (d *Drill) unknownGuard() error {
+	var loose struct {
+		Spec struct {
+			Scenarios []struct {
+				Name   string         `json:"name"`
+				Guards map[string]any `json:"guards"`
+			} `json:"scenarios"`
+		} `json:"spec"`
+	}
+	raw, err := d.doc.Root().JSON()
+	if err != nil || json.Unmarshal(raw, &loose) != nil {
+		return nil
+	}
+	for i, sc := range loose.Spec.Scenarios {
+		s, err := scenarios.Get(sc.Name)
+		if err != nil {
+			continue
 		}
-		if limit := sc.Guards[key]; limit < 0 {
-			return node.Find("guards", key).Errorf("%g is no limit, expected 0 or more", limit)
+		for _, key := range slices.Sorted(maps.Keys(sc.Guards)) {
+			if err := checkGuard(d.ScenarioNode(i).Find("guards", key), key, s); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -308,6 +354,5 @@ func Find(arg string) (*Drill, error) {
 		return ForScenario(arg), nil
 	}
 	all := append(Shipped(), scenarios.Names()...)
-	return nil, fmt.Errorf("no drill file, shipped drill or scenario %q%s; there are the drills %s and the scenarios %s",
-		arg, nearest.Hint(arg, all), strings.Join(Shipped(), ", "), strings.Join(scenarios.Names(), ", "))
+	return nil, fmt.Errorf("no drill file, shipped drill or scenario %q%s; `reckon drills` and `reckon scenarios` list what there is", arg, nearest.Hint(arg, all))
 }

@@ -191,7 +191,7 @@ func TestFind(t *testing.T) {
 		"a file":                      {arg: filepath.Join("testdata", "valid-minimal.yaml"), drill: "d"},
 		"a file that is not there":    {arg: "nothing.yaml", err: "reading the drill: open nothing.yaml: no such file or directory"},
 		"a directory":                 {arg: "testdata/", err: "reading the drill: read testdata/: is a directory"},
-		"a name that is nearly right": {arg: "defualt", err: `no drill file, shipped drill or scenario "defualt", did you mean "default"?; there are the drills`},
+		"a name that is nearly right": {arg: "defualt", err: `no drill file, shipped drill or scenario "defualt", did you mean "default"?; `},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

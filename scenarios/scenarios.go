@@ -7,16 +7,21 @@ import (
 
 	"reckon.dev/reckon/harness/nearest"
 	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/scenarios/autoscaledupdate"
+	"reckon.dev/reckon/scenarios/eviction"
+	"reckon.dev/reckon/scenarios/revisions"
 	"reckon.dev/reckon/scenarios/rollbackabort"
 	"reckon.dev/reckon/scenarios/rollbackwindow"
 	"reckon.dev/reckon/scenarios/rollingupdate"
+	"reckon.dev/reckon/scenarios/scaling"
 	"reckon.dev/reckon/scenarios/singlereplica"
 	"reckon.dev/reckon/scenarios/stalledupdate"
+	"reckon.dev/reckon/scenarios/statefulsetpartition"
 )
 
 // All returns every scenario, in the order in which they are listed.
 func All() []scenario.Scenario {
-	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}}
+	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}, scaling.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}, revisions.Scenario{}, statefulsetpartition.Scenario{}, eviction.Scenario{}, autoscaledupdate.Scenario{}}
 }
 
 // Names lists their names.

@@ -97,10 +97,7 @@ func (a *app) buildList(ctx context.Context) error {
 	tw := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "COMPONENT\tDEFAULT\tCACHED\tCAN BE HAD")
 	for _, e := range entries {
-		var cached []string
-		for _, c := range e.Cached {
-			cached = append(cached, fmt.Sprintf("%s (%d MB)", c.Version, c.Size>>20))
-		}
+		cached := cachedVersions(e.Cached)
 		if len(cached) == 0 {
 			cached = []string{"-"}
 		}
@@ -111,4 +108,21 @@ func (a *app) buildList(ctx context.Context) error {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", e.Component, e.Default, strings.Join(cached, ", "), available)
 	}
 	return tw.Flush()
+}
+
+// cachedVersions names each version once, with the size of all its entries.
+func cachedVersions(artifacts []toolchain.Artifact) []string {
+	var versions []string
+	sizes := map[string]int64{}
+	for _, a := range artifacts {
+		if _, known := sizes[a.Version]; !known {
+			versions = append(versions, a.Version)
+		}
+		sizes[a.Version] += a.Size
+	}
+	out := make([]string, len(versions))
+	for i, v := range versions {
+		out[i] = fmt.Sprintf("%s (%d MB)", v, sizes[v]>>20)
+	}
+	return out
 }

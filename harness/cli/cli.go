@@ -79,7 +79,7 @@ controller version predicts.`,
 		SilenceErrors: true, SilenceUsage: true,
 	})
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress on standard error")
-	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "more progress on standard error")
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "tell every run in full, however many there are")
 	root.PersistentFlags().StringVar(&a.cache, "cache", "", "directory of built components and clusters (default: reckon in the user's cache directory)")
 	root.PersistentFlags().StringVar(&a.clusters, "clusters", "", "directory of clusters (default: clusters in the cache directory)")
 	root.AddCommand(

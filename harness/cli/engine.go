@@ -41,11 +41,11 @@ func (a *app) engine(results string, keep bool, st *status) (*engine.Engine, err
 func (a *app) textOptions() report.TextOptions {
 	f, ok := a.Out.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return report.TextOptions{}
+		return report.TextOptions{Verbose: a.verbose}
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		width = 0
 	}
-	return report.TextOptions{Color: a.Getenv("NO_COLOR") == "", Width: width}
+	return report.TextOptions{Color: a.Getenv("NO_COLOR") == "", Width: width, Verbose: a.verbose}
 }

@@ -34,7 +34,7 @@ is refused.`,
 }
 
 func (a *app) judge(dirs []string, output string) error {
-	var verdicts []judge.Verdict
+	var runs []report.Run
 	var codes []int
 	for _, dir := range dirs {
 		if err := checkRunDir(dir); err != nil {
@@ -47,11 +47,11 @@ func (a *app) judge(dirs []string, output string) error {
 			continue
 		}
 		a.noteChange(dir, run.Verdict)
-		verdicts = append(verdicts, run.Verdict)
+		runs = append(runs, run)
 		codes = append(codes, codeOf(run.Verdict.Outcome))
 	}
 	code := worst(codes)
-	if err := a.print(verdicts, output, code); err != nil {
+	if err := a.print(runs, output, code); err != nil {
 		return err
 	}
 	if code == ExitPass {
@@ -103,7 +103,7 @@ func newReport(a *app) *cobra.Command {
 			case "json":
 				return report.JSON(a.Out, run.Verdict)
 			}
-			return a.print([]judge.Verdict{run.Verdict}, format, 0)
+			return a.print([]report.Run{run}, format, 0)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, json, markdown, html or junit")

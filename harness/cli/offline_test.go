@@ -49,6 +49,7 @@ func TestOutputsMatchTheirGoldenFiles(t *testing.T) {
 		"predict-abort-json":    "predict rollback-window-abort -o json",
 		"predict-unknown":       "predict rollback-window --version argo-rollouts=v1.11.0",
 		"predict-directory":     "predict rollback-window --version argo-rollouts=../fork@v1.8.2",
+		"predict-basis":         "predict rollback-window --set replicas=7 --set rollbackWindow=5 --basis",
 		"predict-several-cells": "predict rollback-controls",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,11 +76,12 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 		"argument missing":         {[]string{"plan"}, 2, `reckon: accepts 1 arg(s), received 0 (usage: reckon plan DRILL|SCENARIO [flags])`},
 		"argument too much":        {[]string{"version", "x"}, 2, `reckon: unknown command "x" for "reckon version" (usage: reckon version [flags])`},
 		"nothing to judge":         {[]string{"judge"}, 2, `reckon: requires at least 1 arg(s), only received 0 (usage: reckon judge RUN-DIR... [flags])`},
-		"unknown drill":            {[]string{"plan", "defualt"}, 2, `reckon: no drill file, shipped drill or scenario "defualt", did you mean "default"?; there are the drills default, `},
+		"unknown drill":            {[]string{"plan", "defualt"}, 2, `reckon: no drill file, shipped drill or scenario "defualt", did you mean "default"?; ` + "`reckon drills` and `reckon scenarios` list what there is"},
 		"unknown scenario":         {[]string{"scenarios", "rollback-windw"}, 2, `reckon: unknown scenario "rollback-windw", did you mean "rollback-window"?; there are rollback-window, rollback-window-abort`},
 		"a file that is not":       {[]string{"run", "no/such.yaml"}, 2, `reckon: reading the drill: open no/such.yaml: no such file or directory`},
 		"a bad drill":              {[]string{"plan", "../../drills/testdata/invalid-unknown-parameter.yaml"}, 2, `reckon: ../../drills/testdata/invalid-unknown-parameter.yaml:8: spec.scenarios[0].params.replica: scenario rollback-window has no parameter "replica", did you mean "replicas"?; expected one of `},
 		"a bad parameter":          {[]string{"predict", "default", "--set", "replicas=many"}, 2, `reckon: --set replicas=many: replicas: expected a whole number, got "many"`},
+		"unknown parameter":        {[]string{"predict", "rolling-update", "--set", "replica=7"}, 2, `reckon: --set replica=7: no parameter "replica", did you mean "replicas"?; there are `},
 		"a bad version":            {[]string{"plan", "default", "--version", "argo-rollouts=1.8.2"}, 2, `reckon: --version argo-rollouts=1.8.2: "1.8.2" is no version, did you mean "v1.8.2"?`},
 		"kubernetes by two flags":  {[]string{"predict", "default", "--kubernetes", "v1.34.2", "--version", "kubernetes=v1.34.2"}, 2, `reckon: --kubernetes v1.34.2: kubernetes is given twice`},
 		"no version of kubernetes": {[]string{"run", "default", "--kubernetes="}, 2, `reckon: --kubernetes: the version is missing`},

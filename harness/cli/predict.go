@@ -20,6 +20,7 @@ import (
 func newPredict(a *app) *cobra.Command {
 	var o plan.Overrides
 	var output string
+	var basis bool
 	cmd := &cobra.Command{
 		Use:   "predict SCENARIO|DRILL",
 		Short: "Print the answer key, without a cluster",
@@ -33,17 +34,18 @@ func newPredict(a *app) *cobra.Command {
 				if err != nil {
 					return usage(err)
 				}
-				return a.predict(p, output)
+				return a.predict(p, output, basis)
 			}
 			p, err := a.plan(args[0], o)
 			if err != nil {
 				return err
 			}
-			return a.predict(p, output)
+			return a.predict(p, output, basis)
 		},
 		ValidArgsFunction: cobra.FixedCompletions(scenarios.Names(), cobra.ShellCompDirectiveNoFileComp),
 	}
 	overrideFlags(cmd, &o)
+	cmd.Flags().BoolVar(&basis, "basis", false, "also print the lines of source that each claim rests on")
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	return cmd
 }
@@ -71,8 +73,9 @@ type guardAnswer struct {
 	Expected *float64 `json:"expected"`
 }
 
-func (a *app) predict(p *plan.Plan, output string) error {
+func (a *app) predict(p *plan.Plan, output string, basis bool) error {
 	var keys []answerKey
+	var changed [][]string
 	for _, c := range p.Cells {
 		s, params, err := c.Load()
 		if err != nil {
@@ -83,6 +86,7 @@ func (a *app) predict(p *plan.Plan, output string) error {
 			return usage(err)
 		}
 		keys = append(keys, keyOf(c.Name, prediction))
+		changed = append(changed, scenario.Changed(s.Defaults(), params))
 	}
 	if output == "json" {
 		return encode(a.Out, keys)
@@ -91,7 +95,7 @@ func (a *app) predict(p *plan.Plan, output string) error {
 		if i > 0 {
 			fmt.Fprintln(a.Out)
 		}
-		if err := printKey(a.Out, k, p.Cells[i]); err != nil {
+		if err := printKey(a.Out, k, p.Cells[i], changed[i], basis); err != nil {
 			return err
 		}
 	}
@@ -109,18 +113,23 @@ func keyOf(cell string, p judge.Prediction) answerKey {
 	return k
 }
 
-func printKey(w io.Writer, k answerKey, c plan.Cell) error {
+func printKey(w io.Writer, k answerKey, c plan.Cell, changed []string, basis bool) error {
+	if len(changed) == 0 {
+		changed = []string{"defaults"}
+	}
 	fmt.Fprintf(w, "%s, %s, model %s\n", k.Cell, versionsOf(c), k.Model)
-	fmt.Fprintf(w, "parameters %s\n", c.Params)
+	fmt.Fprintf(w, "parameters: %s\n", strings.Join(changed, " "))
 	for _, n := range k.Notes {
 		fmt.Fprintln(w, "note:", n)
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "\nCLAIM\tPREDICTED\tBASIS")
+	fmt.Fprintln(tw, "\nCLAIM\tPREDICTED\tMEANING")
 	for _, cl := range k.Claims {
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", cl.ID, cl.Predicted, first(cl.Basis))
-		for _, b := range rest(cl.Basis) {
-			fmt.Fprintf(tw, "\t\t%s\n", b)
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", cl.ID, cl.Predicted, cl.Sentence)
+		if basis {
+			for _, b := range cl.Basis {
+				fmt.Fprintf(tw, "\t\t  basis: %s\n", b)
+			}
 		}
 	}
 	if len(k.Guards) > 0 {
@@ -155,12 +164,3 @@ func versionsOf(c plan.Cell) string {
 	}
 	return strings.Join(out, ", ")
 }
-
-func first(s []string) string {
-	if len(s) == 0 {
-		return "-"
-	}
-	return s[0]
-}
-
-func rest(s []string) []string { return slices.Clone(s[min(1, len(s)):]) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -190,30 +191,45 @@ func buildError(ctx context.Context, err error) error {
 // finish prints the verdicts and picks the exit code, from those of the runs
 // and those that apply to all of them.
 func (a *app) finish(results []suite.Result, output string, codes ...int) error {
-	var verdicts []judge.Verdict
+	var runs []report.Run
 	var dirs []engine.RunDir
 	for _, r := range results {
 		codes = append(codes, codesOf(r)...)
 		a.complain(r)
 		if r.Outcome != nil && r.Outcome.Run.Verdict.Outcome != "" { // also when its reports could not be written
-			verdicts = append(verdicts, r.Outcome.Run.Verdict)
+			runs = append(runs, r.Outcome.Run)
 			dirs = append(dirs, r.Outcome.Dir)
 		}
 	}
 	code := worst(codes)
-	if err := a.print(verdicts, output, code); err != nil {
+	if err := a.print(runs, output, code); err != nil {
 		return err
 	}
 	if output == "text" {
-		fmt.Fprintln(a.Out)
-		for _, dir := range dirs {
-			fmt.Fprintf(a.Out, "report: %s\n", dir.File(engine.HTMLFile))
-		}
+		a.printPaths(runs, dirs)
+	}
+	if missing := len(results) - len(runs); missing > 0 && output == "text" {
+		fmt.Fprintf(a.Out, "\nNOT DONE  %d of %d runs have no verdict\n", missing, len(results))
 	}
 	if code == ExitPass {
 		return nil
 	}
 	return &exitError{code: code}
+}
+
+// printPaths says where the reports are: of many runs only those that did not
+// pass, and the directory of all.
+func (a *app) printPaths(runs []report.Run, dirs []engine.RunDir) {
+	many := len(runs) > report.Few
+	fmt.Fprintln(a.Out)
+	for i, dir := range dirs {
+		if !many || a.verbose || runs[i].Verdict.Outcome != judge.Pass {
+			fmt.Fprintf(a.Out, "report: %s\n", dir.File(engine.HTMLFile))
+		}
+	}
+	if many {
+		fmt.Fprintf(a.Out, "reports: a %s for each run below %s\n", engine.HTMLFile, filepath.Dir(string(dirs[0])))
+	}
 }
 
 // complain says why a run has no verdict, and what it left behind.
@@ -226,19 +242,23 @@ func (a *app) complain(r suite.Result) {
 	}
 }
 
-func (a *app) print(vs []judge.Verdict, output string, code int) error {
+func (a *app) print(runs []report.Run, output string, code int) error {
+	verdicts := make([]judge.Verdict, len(runs))
+	for i, r := range runs {
+		verdicts[i] = r.Verdict
+	}
 	switch output {
 	case "json":
-		return report.JSONRuns(a.Out, vs, code)
+		return report.JSONRuns(a.Out, verdicts, code)
 	case "markdown":
-		return report.Markdown(a.Out, vs)
+		return report.Markdown(a.Out, runs)
 	case "junit":
-		return report.JUnit(a.Out, vs)
+		return report.JUnit(a.Out, verdicts)
 	}
-	if len(vs) == 0 {
+	if len(runs) == 0 {
 		return nil
 	}
-	return report.Text(a.Out, vs, a.textOptions())
+	return report.Text(a.Out, runs, a.textOptions())
 }
 
 func checkOutput(got string, known ...string) error {

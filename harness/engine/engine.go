@@ -123,7 +123,7 @@ func (r *run) unjudged(out *Outcome, cause error) error {
 		cause = fmt.Errorf("%w; and so %w", r.fault, cause)
 	}
 	v := judge.Unreadable(r.header(), cause.Error())
-	out.Run = report.Run{Header: r.header(), Verdict: v}
+	out.Run = report.Run{Header: r.header(), Verdict: v, Changed: changed(r.header())}
 	_ = WriteReports(out.Dir, out.Run) // the disk is full: the verdict is returned all the same
 	return nil
 }

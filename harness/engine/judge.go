@@ -33,6 +33,20 @@ func Prediction(h recording.Header) (judge.Prediction, error) {
 	return s.Predict(scenario.Input{Params: params, Versions: h.ModelVersions(), Guards: h.Guards})
 }
 
+// changed lists the parameters of a recording that are not at today's defaults,
+// none where they cannot be read.
+func changed(h recording.Header) []string {
+	s, err := scenarios.Get(h.Scenario)
+	if err != nil {
+		return nil
+	}
+	params := s.Defaults()
+	if decode(h.Params, params) != nil {
+		return nil
+	}
+	return scenario.Changed(s.Defaults(), params)
+}
+
 // Judge judges the recording in a run directory. It is the only way to a
 // verdict: the run itself uses it too, so judging again gives the same bytes.
 // Errors are those of the recording (cut, edited, wrong format) and of models.
@@ -68,7 +82,7 @@ func judgeStream(in io.Reader, predict Predict) (report.Run, error) {
 	if err != nil {
 		return report.Run{}, err
 	}
-	return report.Run{Header: r.Header, Verdict: verdict, Prediction: prediction, Set: set}, nil
+	return report.Run{Header: r.Header, Verdict: verdict, Changed: changed(r.Header), Prediction: prediction, Set: set}, nil
 }
 
 // WriteReports writes verdict.json, junit.xml and report.html, in that order:

@@ -63,26 +63,35 @@ func straddles(g series.Gap, s *series.Series, in series.Interval) bool {
 	})
 }
 
-// early finds a gap for which the point may be older than the interval: the
-// watch was cut when the interval began, and the point came with what was missed.
-func early(set *series.Set, s *series.Series, in series.Interval, p series.Point) *series.Gap {
+// doubtful finds a gap for which nobody can tell whether the point was in force
+// inside the interval. When the watch was cut as the interval began, what came
+// with what was missed may be older than it, and what was in force before may
+// have been over. And what was put together from several objects while a watch
+// lost changes may never have been.
+func doubtful(set *series.Set, s *series.Series, in series.Interval, p series.Point) *series.Gap {
 	for _, g := range set.GapsOf(s.Resources, series.Interval{From: in.From, To: in.From}) {
-		if in.From < p.T && p.T <= g.To {
+		late := func(p series.Point) bool { return in.From < p.T && p.T <= g.To }
+		if late(p) || p.T <= in.From && (slices.ContainsFunc(s.Points, late) || !g.Lossless && in.To < g.To) {
+			return &g
+		}
+	}
+	for _, g := range set.GapsOf(s.Resources, series.Interval{From: p.T, To: p.T}) {
+		if s.Composed && !g.Lossless {
 			return &g
 		}
 	}
 	return nil
 }
 
-// certain is the first of the points that surely lies inside the interval, else
-// the first point, with the gap that makes all of them doubtful.
+// certain is the first of the points that was surely in force inside the
+// interval, else the first point, with the gap that makes all of them doubtful.
 func certain(set *series.Set, s *series.Series, in series.Interval, points []series.Point) (series.Point, *series.Gap) {
 	for _, p := range points {
-		if early(set, s, in, p) == nil {
+		if doubtful(set, s, in, p) == nil {
 			return p, nil
 		}
 	}
-	return points[0], early(set, s, in, points[0])
+	return points[0], doubtful(set, s, in, points[0])
 }
 
 // Sequence: the series takes exactly these values, in this order, nothing between.
@@ -284,10 +293,28 @@ func hiddenUnlessExceeded(set *series.Set, in series.Interval, c Extremum, best 
 			f.Why = fmt.Sprintf("%s was first reached at %.6g %s", c.Of, companion, c.First.Unit)
 		}
 	}
-	if of, err := set.Get(c.Of); err == nil && value > c.Want && early(set, of, in, best.Points[0]) == nil {
+	if value > c.Want && c.sure(set, in, best) {
 		return f // seen is seen: no gap can undo it
 	}
 	return hidden(set, in, false, f, c.Series()...)
+}
+
+// sure says whether the value was there while the condition held, whatever the
+// gaps. What came during the gap of one of the two may have met another state
+// of it than the one known.
+func (c Extremum) sure(set *series.Set, in series.Interval, st *series.Joint) bool {
+	for i, name := range []string{c.Of, c.While.Series} {
+		s, err := set.Get(name)
+		if err != nil || doubtful(set, s, in, st.Points[i]) != nil {
+			return false
+		}
+		for _, g := range set.GapsOf(s.Resources, series.Interval{From: st.T, To: st.T}) {
+			if !g.Lossless || straddles(g, s, in) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func distinctRefs(points []series.Point) []string {
@@ -474,6 +501,9 @@ func (p Proof) missing(set *series.Set) (string, error) {
 	before, known := s.At(in.From)
 	after, _ := s.At(in.To)
 	if known && !p.Cond.Holds(before.Value) && p.Cond.Holds(after.Value) {
+		if g := doubtful(set, s, in, after); g != nil {
+			return fmt.Sprintf("%s, which leaves in doubt when %s came true", cut(*g), p.Cond), nil
+		}
 		return "", nil
 	}
 	return fmt.Sprintf("%s did not come true when it was asked for afterwards", p.Cond), nil

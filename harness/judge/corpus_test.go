@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -179,6 +180,10 @@ func (p *parser) parse(line string) {
 	switch verb := p.next("a verb"); verb {
 	case "state", "sample", "events":
 		p.source(c, verb)
+	case "part":
+		p.part(c)
+	case "total":
+		p.total(c)
 	case "derived":
 		name := p.next("a name")
 		p.expect("=")
@@ -298,14 +303,7 @@ func (p *parser) source(c *corpusCase, verb string) {
 	}
 	c.defs = append(c.defs, def)
 	for len(p.words) > 0 {
-		var rv uint64
-		if i := strings.LastIndex(p.words[0], "#"); i > 0 {
-			n, err := strconv.ParseUint(p.words[0][i+1:], 10, 64)
-			if err != nil {
-				p.fail("%q is no version", p.words[0][i+1:])
-			}
-			rv, p.words[0] = n, p.words[0][:i]
-		}
+		rv := p.version()
 		value, at := p.point()
 		f := recording.Fact{T: int64(at)}
 		switch verb {
@@ -322,6 +320,68 @@ func (p *parser) source(c *corpusCase, verb string) {
 		}
 		c.facts = append(c.facts, corpusFact{Fact: f, rv: rv})
 	}
+}
+
+// part reads a series off one of the values that a state's texts list, so that
+// several series change with one version of one object.
+func (p *parser) part(c *corpusCase) {
+	name := p.next("a name")
+	p.expect("=")
+	of, n := p.next("a state"), int(p.number())
+	c.defs = append(c.defs, series.Definition{Name: name, Object: &series.FromObject{Resource: of, Value: func(v *series.View) (series.Value, bool) {
+		parts := strings.Split(v.Message, ",")
+		if n < 1 || n > len(parts) {
+			return series.Value{}, false
+		}
+		return valueOf(parts[n-1]), true
+	}}})
+}
+
+// total reads objects that come and go, and the series that counts them.
+func (p *parser) total(c *corpusCase) {
+	name := p.next("a name")
+	c.defs = append(c.defs, series.Definition{Name: name, Sum: &series.SumOfObjects{Resource: name, Value: func(*series.View) (float64, bool) { return 1, true }}})
+	for len(p.words) > 0 {
+		rv := p.version()
+		object, at := p.point()
+		change := recording.Modified
+		if gone, ok := strings.CutPrefix(object, "-"); ok {
+			object, change = gone, recording.Deleted
+		}
+		c.facts = append(c.facts, corpusFact{rv: rv, Fact: recording.Fact{T: int64(at), Object: &recording.Object{Change: change, Resource: name, Name: object, Body: json.RawMessage("{}")}}})
+	}
+}
+
+// version takes #VERSION off the next word, 0 if there is none.
+func (p *parser) version() uint64 {
+	i := strings.LastIndex(p.words[0], "#")
+	if i <= 0 {
+		return 0
+	}
+	n, err := strconv.ParseUint(p.words[0][i+1:], 10, 64)
+	if err != nil {
+		p.fail("%q is no version", p.words[0][i+1:])
+	}
+	p.words[0] = p.words[0][:i]
+	return n
+}
+
+// limits reads LOW..HIGH; what is missing is infinite.
+func (p *parser) limits() (low, high float64) {
+	word := p.next("LOW..HIGH")
+	a, b, ok := strings.Cut(word, "..")
+	low, high = math.Inf(-1), math.Inf(1)
+	var errA, errB error
+	if a != "" {
+		low, errA = strconv.ParseFloat(a, 64)
+	}
+	if b != "" {
+		high, errB = strconv.ParseFloat(b, 64)
+	}
+	if !ok || errA != nil || errB != nil {
+		p.fail("%q is no LOW..HIGH", word)
+	}
+	return low, high
 }
 
 func (p *parser) step(c *corpusCase) {
@@ -421,7 +481,16 @@ func (p *parser) claim(c *corpusCase, line string) {
 	case "quiet":
 		check := judge.Quiet{Of: strings.Split(p.next("series"), ",")}
 		p.expect("for")
-		check.For, check.Window = secs(p.number()), w()
+		check.For = secs(p.number())
+		if p.accept("alive") {
+			check.Alive = p.next("a series")
+			p.expect("within")
+			check.MaxSilence = secs(p.number())
+		}
+		check.Window = w()
+		if p.accept("proof") {
+			check.Proof = &judge.Proof{Cond: p.cond(), Window: w()}
+		}
 		claim.Check = check
 	case "within":
 		check := judge.Within{From: p.cond()}
@@ -429,6 +498,31 @@ func (p *parser) claim(c *corpusCase, line string) {
 		check.To = p.cond()
 		p.expect("took")
 		check.Min, check.Max = p.span()
+		check.Window = w()
+		claim.Check = check
+	case "bound":
+		check := judge.Bound{Extreme: judge.Extreme(p.next("lowest or highest"))}
+		if check.Extreme != judge.Least && check.Extreme != judge.Greatest {
+			p.fail("expected lowest or highest, not %q", check.Extreme)
+		}
+		check.Of = p.next("a series")
+		p.expect("in")
+		check.Low, check.High = p.limits()
+		if p.accept("unit") {
+			check.Unit = p.next("a unit")
+		}
+		check.Window = w()
+		claim.Check = check
+	case "path":
+		check := judge.Path{Of: strings.Split(p.next("series"), ",")}
+		p.expect("rule")
+		check.Rule = p.next("a rule")
+		if check.Begin = rules[check.Rule]; check.Begin == nil {
+			p.fail("unknown rule %q", check.Rule)
+		}
+		if p.accept("least") {
+			check.Least = int(p.number())
+		}
 		check.Window = w()
 		claim.Check = check
 	default:
@@ -446,6 +540,59 @@ func (p *parser) claim(c *corpusCase, line string) {
 		}
 		return out + says(f.Objects, f.Why)
 	})
+}
+
+// rules are toy models for paths, by name.
+var rules = map[string]func() judge.Walk{
+	"rising": func() judge.Walk {
+		return moves(func(before, now []series.Value) error {
+			for i := range now {
+				if now[i].Num < before[i].Num {
+					return fmt.Errorf("value %d fell from %s to %s", i+1, before[i], now[i])
+				}
+			}
+			return nil
+		})
+	},
+	"one-by-one": func() judge.Walk {
+		return moves(func(before, now []series.Value) error {
+			changed := 0
+			for i := range now {
+				if now[i] != before[i] {
+					changed++
+				}
+			}
+			if changed > 1 {
+				return fmt.Errorf("%d values changed at once", changed)
+			}
+			return nil
+		})
+	},
+	"sum<=5": func() judge.Walk {
+		return func(state []series.Value) error {
+			sum := 0.0
+			for _, v := range state {
+				sum += v.Num
+			}
+			if sum > 5 {
+				return fmt.Errorf("the sum is %g", sum)
+			}
+			return nil
+		}
+	},
+}
+
+// moves walks along the pairs of neighbours.
+func moves(allowed func(before, now []series.Value) error) judge.Walk {
+	var before []series.Value
+	return func(state []series.Value) error {
+		last := before
+		before = slices.Clone(state)
+		if last == nil {
+			return nil
+		}
+		return allowed(last, state)
+	}
 }
 
 func (p *parser) guard(c *corpusCase, line string) {
@@ -541,6 +688,11 @@ func TestCorpusErrorsNameFileAndLine(t *testing.T) {
 		"a second answer":        {"case a\nverdict\n= pass\n= fail\n", `f:4: an answer without a question`},
 		"a question on its own":  {"case a\nverdict\nend 1\n", `f:2: no line with an answer follows`},
 		"a number that is none":  {"case a\nend soon\n", `f:2: "soon" is no number`},
+		"a bound of no side":     {"case a\nclaim c bound most w in 1..2\n", `f:2: expected lowest or highest, not "most"`},
+		"a bound without limits": {"case a\nclaim c bound lowest w in 3\n", `f:2: "3" is no LOW..HIGH`},
+		"a limit that is none":   {"case a\nclaim c bound lowest w in 3..x\n", `f:2: "3..x" is no LOW..HIGH`},
+		"an unknown rule":        {"case a\nclaim c path w rule falling\n", `f:2: unknown rule "falling"`},
+		"a path without a rule":  {"case a\nclaim c path w\n", `f:2: expected "rule"`},
 	} {
 		if _, err := parseCorpus("f", c.text); fmt.Sprint(err) != c.want {
 			t.Errorf("%s: error %v, want %s", name, err, c.want)

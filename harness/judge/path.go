@@ -19,7 +19,10 @@ type Path struct {
 	Begin func() Walk
 	// Least is how many moves the path must have at least: a path without moves
 	// proves nothing where the model predicts some.
-	Least  int
+	Least int
+	// Saw says what a path that was allowed was, for people: it gets the values
+	// of every state. Without it, the number of moves is what is said.
+	Saw    func(states [][]series.Value) string
 	Window series.Window
 }
 
@@ -43,25 +46,30 @@ func (c Path) Eval(set *series.Set) (Finding, error) {
 	if len(states) == 0 {
 		return inconclusive(0, "%s were never known together inside the window", strings.Join(c.Of, ", ")), nil
 	}
-	walk, values := c.Begin(), make([]series.Value, len(c.Of))
+	walk, all := c.Begin(), make([][]series.Value, len(states))
 	for i, st := range states {
+		all[i] = make([]series.Value, len(st.Points))
 		for j, p := range st.Points {
-			values[j] = p.Value
+			all[i][j] = p.Value
 		}
-		if err := walk(values); err != nil {
+		if err := walk(all[i]); err != nil {
 			return c.broken(set, in, states[:i+1], err), nil
 		}
 	}
 	moves := len(states) - 1
 	f := Finding{Status: Held, Observed: fmt.Sprintf("%d moves, all allowed", moves), Samples: len(states)}
+	if c.Saw != nil {
+		f.Observed = c.Saw(all)
+	}
 	if moves < c.Least {
 		f.Status, f.Why = Broken, fmt.Sprintf("%d moves were seen, at least %d were predicted", moves, c.Least)
 	}
 	return hidden(set, in, false, f, c.Of...), nil
 }
 
-// broken says which state could not follow. A gap before it makes that doubtful:
-// what is missing may have been the moves between.
+// broken says which state could not follow. A gap before it makes that doubtful
+// when moves between may be missing: it lost changes, or delivered some so late
+// that they lie on the other side of the window's begin or end.
 func (c Path) broken(set *series.Set, in series.Interval, states []series.Joint, why error) Finding {
 	last := states[len(states)-1]
 	at := last.T
@@ -69,10 +77,23 @@ func (c Path) broken(set *series.Set, in series.Interval, states []series.Joint,
 		Status: Broken, Observed: fmt.Sprintf("move %d is not allowed", len(states)-1), Why: why.Error(),
 		Samples: len(states), At: &at,
 	}
+	var changed []series.Point
 	for i, p := range last.Points {
 		if len(states) == 1 || states[len(states)-2].Points[i].Ref != p.Ref {
-			f.Objects = append(f.Objects, p.Ref)
+			changed = append(changed, p)
 		}
 	}
-	return hidden(set, series.Interval{From: in.From, To: last.T}, false, f, c.Of...)
+	f.Objects = distinctRefs(changed)
+	for _, name := range c.Of {
+		s, err := set.Get(name)
+		if err != nil {
+			continue
+		}
+		for _, g := range set.GapsOf(s.Resources, series.Interval{From: in.From, To: last.T}) {
+			if !g.Lossless || straddles(g, s, in) {
+				return doubt(f, g)
+			}
+		}
+	}
+	return f
 }

@@ -193,9 +193,9 @@ func (g Guard) eval(set *series.Set) (GuardResult, error) {
 		r.Status, r.Why = Inconclusive, fmt.Sprintf("no sample of %s inside the window", g.Series)
 		return r, nil
 	}
-	worst, above := worstOf(states, g.Limit)
+	worst, tooLong := worstOf(states, g.Limit)
 	value := worst.Points[0].Value.Num
-	r.Worst, r.AboveSec, r.Samples = &value, round(above), len(states)
+	r.Worst, r.AboveSec, r.Samples = &value, round(tooLong), len(states)
 	r.AtSec, r.Objects = roundPtr(&worst.T), distinctRefs(worst.Points)
 	if value <= g.Limit {
 		f := hidden(set, in, false, Finding{Status: Held}, g.Series)
@@ -204,10 +204,25 @@ func (g Guard) eval(set *series.Set) (GuardResult, error) {
 	}
 	r.Status = Broken
 	r.Why = fmt.Sprintf("%s reached %.4g, the limit is %.4g", g.Series, value, g.Limit)
+	if _, gap := certain(set, s, in, above(states, g.Limit)); gap != nil {
+		r.Status, r.Why = Inconclusive, fmt.Sprintf("%s, so that nobody can tell whether the limit was passed", cut(*gap))
+		return r, nil
+	}
 	for _, gap := range set.GapsOf(s.Resources, in) {
 		r.Notes = append(r.Notes, cut(gap)+": the time above the limit is uncertain by as much")
 	}
 	return r, nil
+}
+
+// above are the points that pass the limit.
+func above(states []series.Joint, limit float64) []series.Point {
+	var out []series.Point
+	for _, st := range states {
+		if p := st.Points[0]; p.Value.Num > limit {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // worstOf finds the first greatest state, and for how long the limit was passed.

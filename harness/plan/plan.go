@@ -285,8 +285,8 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 	}
 	for _, kv := range o.Set {
 		key, value, ok := strings.Cut(kv, "=")
-		if !ok || !slices.Contains(params, key) {
-			return w, fmt.Errorf("--set %s: expected PARAMETER=VALUE%s with a parameter of %s", kv, hint(ok, key, params), strings.Join(params, ", "))
+		if err := checkPair("--set "+kv, ok, key, "parameter", "PARAMETER=VALUE", params); err != nil {
+			return w, err
 		}
 		doc, err := strict.ParseValue("--set "+kv, key, value)
 		if err != nil {
@@ -296,8 +296,8 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 	}
 	for _, kv := range o.Versions {
 		component, version, ok := strings.Cut(kv, "=")
-		if !ok || !slices.Contains(components, component) {
-			return w, fmt.Errorf("--version %s: expected COMPONENT=VERSION or COMPONENT=DIRECTORY%s with a component of %s", kv, hint(ok, component, components), strings.Join(components, ", "))
+		if err := checkPair("--version "+kv, ok, component, "component", "COMPONENT=VERSION or COMPONENT=DIRECTORY", components); err != nil {
+			return w, err
 		}
 		if err := w.addVersion(component, version, "--version "+kv); err != nil {
 			return w, err
@@ -330,12 +330,15 @@ func distinct(names, more []string) []string {
 	return names
 }
 
-// hint names what was meant; without a "=" it was the form that was wrong.
-func hint(formed bool, got string, names []string) string {
-	if !formed {
-		return ""
+// checkPair refuses what is no NAME=VALUE, and a name that there is not.
+func checkPair(flag string, formed bool, name, noun, form string, names []string) error {
+	switch {
+	case !formed:
+		return fmt.Errorf("%s: expected %s with a %s of %s", flag, form, noun, strings.Join(names, ", "))
+	case !slices.Contains(names, name):
+		return fmt.Errorf("%s: no %s %q%s; there are %s", flag, noun, name, nearest.Hint(name, names), strings.Join(names, ", "))
 	}
-	return nearest.Hint(got, names)
+	return nil
 }
 
 func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s scenario.Scenario, axes []axis, pick []int) (Cell, error) {
@@ -463,7 +466,7 @@ func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from 
 		}
 		return node.Errorf("%v", err)
 	}
-	if err := s.Check(params, ModelVersions(cell.Versions)); err != nil {
+	if err := check(s, params, ModelVersions(cell.Versions)); err != nil {
 		field, ok := errors.AsType[*scenario.FieldError](err)
 		if !ok {
 			return fmt.Errorf("scenario %s: %w", s.Name(), err)
@@ -488,6 +491,14 @@ func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from 
 	}
 	cell.ExpectedSec = expected.Seconds()
 	return nil
+}
+
+// check holds the parameters against their bounds, and then asks the scenario.
+func check(s scenario.Scenario, params any, versions map[string]string) error {
+	if err := scenario.CheckBounds(params); err != nil {
+		return err
+	}
+	return s.Check(params, versions)
 }
 
 // shares says whether a run may use a cluster beside others: not when components

@@ -255,7 +255,7 @@ func TestBadWishesAreRefused(t *testing.T) {
 		o    plan.Overrides
 		want string
 	}{
-		"unknown parameter":            {plan.Overrides{Set: []string{"replica=5"}}, `--set replica=5: expected PARAMETER=VALUE, did you mean "replicas"? with a parameter of ` + names},
+		"unknown parameter":            {plan.Overrides{Set: []string{"replica=5"}}, `--set replica=5: no parameter "replica", did you mean "replicas"?; there are ` + names},
 		"no equals sign":               {plan.Overrides{Set: []string{"replicas"}}, `--set replicas: expected PARAMETER=VALUE with a parameter of ` + names},
 		"wrong type":                   {plan.Overrides{Set: []string{"replicas=many"}}, `--set replicas=many: replicas: expected a whole number, got "many"`},
 		"no value":                     {plan.Overrides{Set: []string{"replicas="}}, `--set replicas=: replicas: the value is missing: give one, or leave the field out`},
@@ -264,7 +264,7 @@ func TestBadWishesAreRefused(t *testing.T) {
 		"out of bounds":                {plan.Overrides{Set: []string{"replicas=501"}}, `--set replicas=501: replicas: 501 is too large, expected 0 to 500`},
 		"a step out of bounds":         {plan.Overrides{Set: []string{"steps=[5, 101]"}}, `--set steps=[5, 101]: steps[1].setWeight: 101 is no weight, expected 0 to 100`},
 		"a value that does not fit":    {plan.Overrides{Set: []string{"minPodsPerReplicaSet=30"}}, `--set minPodsPerReplicaSet=30: minPodsPerReplicaSet: 30 is more than the 20 replicas: Argo Rollouts v1.8.2 never calls such a Rollout healthy (v1.10 and later do), so the set-up could not end`},
-		"unknown component":            {plan.Overrides{Versions: []string{"argo-rollout=v1.8.2"}}, `--version argo-rollout=v1.8.2: expected COMPONENT=VERSION or COMPONENT=DIRECTORY, did you mean "argo-rollouts"? with a component of argo-rollouts, kubernetes, kube-controller-manager`},
+		"unknown component":            {plan.Overrides{Versions: []string{"argo-rollout=v1.8.2"}}, `--version argo-rollout=v1.8.2: no component "argo-rollout", did you mean "argo-rollouts"?; there are argo-rollouts, kubernetes, kube-controller-manager`},
 		"a version on its own":         {plan.Overrides{Versions: []string{"v1.8.2"}}, `--version v1.8.2: expected COMPONENT=VERSION or COMPONENT=DIRECTORY with a component of argo-rollouts, kubernetes, kube-controller-manager`},
 		"a version without its v":      {plan.Overrides{Versions: []string{"argo-rollouts=1.8.2"}}, `--version argo-rollouts=1.8.2: "1.8.2" is no version, did you mean "v1.8.2"?`},
 		"a directory of no release":    {plan.Overrides{Versions: []string{"argo-rollouts=../fork@main"}}, `--version argo-rollouts=../fork@main: "main" is no version, expected one such as v1.8.2, or a directory`},
@@ -337,6 +337,100 @@ func TestHash(t *testing.T) {
 	}
 }
 
+func TestWhoSharesACluster(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		scenario, params string
+		want             bool
+	}{
+		"without components":             {"rolling-update", "", true},
+		"another one":                    {"single-replica-restart", "", true},
+		"with a component":               {"rollback-window", "", false},
+		"with a component, small":        {"rollback-window", "replicas: 2", false},
+		"with a component, of the abort": {"rollback-window-abort", "", false},
+		"large, nearly":                  {"rolling-update", "replicas: 199", true},
+		"large":                          {"rolling-update", "replicas: 200", false},
+		"larger":                         {"rolling-update", "replicas: 201", false},
+		"large at the end":               {"rolling-update", "meanwhile: scale, scaleTo: 200", false},
+		"large in the middle":            {"scaling", "sizes: [1, 200, 1]", false},
+		"large in the middle, nearly":    {"scaling", "sizes: [1, 199, 1]", true},
+		"large at the beginning":         {"scaling", "replicas: 200, sizes: [0]", false},
+		"large with revisions":           {"revisions", "replicas: 200", false},
+		"revisions":                      {"revisions", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cell := planOf(t, strings.Replace(head, "rollback-window", c.scenario, 1)+"    params: {"+c.params+"}\n", plan.Overrides{}).Cells[0]
+			if cell.SharesCluster != c.want {
+				t.Errorf("shares a cluster: %t, want %t", cell.SharesCluster, c.want)
+			}
+		})
+	}
+}
+
+// TestAClusterOfItsOwnTakesItsTime: a run that shares a cluster does not wait for
+// one to come up.
+func TestAClusterOfItsOwnTakesItsTime(t *testing.T) {
+	t.Parallel()
+	p := planOf(t, strings.Replace(head, "rollback-window", "rolling-update", 1)+"    params: {startup: 1s}\n    matrix: {replicas: [199, 200]}\n", plan.Overrides{})
+	shared, own := p.Cells[0], p.Cells[1]
+	if !shared.SharesCluster || own.SharesCluster || own.Expected()-shared.Expected() < 5*time.Second {
+		t.Errorf("199 pods take %s (shared: %t), 200 pods %s (shared: %t)", shared.Expected(), shared.SharesCluster, own.Expected(), own.SharesCluster)
+	}
+}
+
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	four := strings.Replace(head, "spec:\n", "spec:\n  parallel: 4\n", 1)
+	for name, c := range map[string]struct {
+		d    *drills.Drill
+		o    int
+		want int
+		err  string
+	}{
+		"one at a time without a word":   {load(t, head), 0, 1, ""},
+		"as the drill says":              {load(t, four), 0, 4, ""},
+		"the most that a drill can say":  {load(t, strings.Replace(four, "4", "64", 1)), 0, 64, ""},
+		"the command line's on its own":  {load(t, head), 3, 3, ""},
+		"the command line's, over it":    {load(t, four), 1, 1, ""},
+		"the most":                       {load(t, four), 64, 64, ""},
+		"a scenario without a file":      {drills.ForScenario("rolling-update"), 0, 1, ""},
+		"the same with the command line": {drills.ForScenario("rolling-update"), 8, 8, ""},
+		"too many":                       {load(t, four), 65, 0, "--parallel: 65 is no number of runs at a time, expected 1 to 64"},
+		"fewer than none":                {load(t, four), -1, 0, "--parallel: -1 is no number of runs at a time, expected 1 to 64"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := plan.New(c.d, plan.Overrides{Parallel: c.o})
+			if c.err != "" {
+				if fmt.Sprint(err) != c.err {
+					t.Errorf("error\n got %v\nwant %s", err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Parallel != c.want {
+				t.Errorf("%d runs at a time, want %d", p.Parallel, c.want)
+			}
+		})
+	}
+}
+
+func TestHashDoesNotDependOnParallel(t *testing.T) {
+	t.Parallel()
+	one := planOf(t, head, plan.Overrides{})
+	for name, p := range map[string]*plan.Plan{
+		"the drill's":        planOf(t, strings.Replace(head, "spec:\n", "spec:\n  parallel: 4\n", 1), plan.Overrides{}),
+		"the command line's": planOf(t, head, plan.Overrides{Parallel: 4}),
+	} {
+		if p.Parallel != 4 || p.Hash() != one.Hash() {
+			t.Errorf("%s: %d at a time, hash %s, want that of one at a time, %s", name, p.Parallel, p.Hash(), one.Hash())
+		}
+	}
+}
+
 func TestCellsThatLookAlikeAreNumbered(t *testing.T) {
 	t.Parallel()
 	p := planOf(t, head+"    matrix: {argo-rollouts: [v1.8.2, v1.8.2]}\n  - name: rollback-window\n  - name: rollback-window\n    params: {replicas: 4}\n  - name: rollback-window\n", plan.Overrides{})
@@ -379,5 +473,37 @@ func TestExpectedTimeAddsUp(t *testing.T) {
 	p := planOf(t, head+"    matrix: {replicas: [4, 8]}\n", plan.Overrides{Repeat: 3, Set: []string{"ramp=2s"}})
 	if a, b := p.Cells[0].Expected(), p.Cells[1].Expected(); b-a != 8*time.Second || p.Expected() != 3*(a+b) {
 		t.Errorf("cells %s and %s, plan %s", a, b, p.Expected())
+	}
+}
+
+// TestExpectedTimeWithRunsSideBySide: the runs share the time, but none is done
+// before the longest.
+func TestExpectedTimeWithRunsSideBySide(t *testing.T) {
+	t.Parallel()
+	cells := func(seconds ...float64) []plan.Cell {
+		var out []plan.Cell
+		for _, s := range seconds {
+			out = append(out, plan.Cell{ExpectedSec: s, Repeat: 1})
+		}
+		return out
+	}
+	repeated := cells(10, 20)
+	repeated[0].Repeat = 6
+	for name, c := range map[string]struct {
+		plan plan.Plan
+		want time.Duration
+	}{
+		"nothing":                       {plan.Plan{Parallel: 4}, 0},
+		"one at a time":                 {plan.Plan{Parallel: 1, Cells: cells(10, 20, 30)}, 60 * time.Second},
+		"not said":                      {plan.Plan{Cells: cells(10, 20, 30)}, 60 * time.Second},
+		"two at a time":                 {plan.Plan{Parallel: 2, Cells: cells(10, 20, 30)}, 30 * time.Second},
+		"more at a time than there are": {plan.Plan{Parallel: 64, Cells: cells(10, 20, 30)}, 30 * time.Second},
+		"one that is longer than all":   {plan.Plan{Parallel: 3, Cells: cells(10, 20, 90)}, 90 * time.Second},
+		"repetitions":                   {plan.Plan{Parallel: 2, Cells: repeated}, 40 * time.Second},
+		"repetitions of one cell":       {plan.Plan{Parallel: 8, Cells: repeated}, 20 * time.Second},
+	} {
+		if got := c.plan.Expected(); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -37,9 +36,9 @@ func BenchmarkRecorder(b *testing.B) {
 	for b.Loop() {
 		transport := newCannedTransport(events)
 		var file counter
-		grown, used := measure.Heap(), processCPU()
+		grown, used := measure.Heap(), measure.CPU()
 		took := recordCanned(b, transport, &file)
-		cpu = append(cpu, events/(processCPU()-used).Seconds())
+		cpu = append(cpu, events/(measure.CPU()-used).Seconds())
 		wall = append(wall, events/took.Seconds())
 		heap = append(heap, grown())
 		size = append(size, float64(file.n.Load())/events)
@@ -202,7 +201,7 @@ func benchmarkRead(b *testing.B, read func(*recording.Reader) error) {
 	var wall, cpu, heap measure.Numbers
 	for b.Loop() {
 		for range rounds {
-			grown, used, begin := measure.Heap(), processCPU(), time.Now()
+			grown, used, begin := measure.Heap(), measure.CPU(), time.Now()
 			r, err := recording.NewReader(bytes.NewReader(file))
 			if err != nil {
 				b.Fatal(err)
@@ -212,7 +211,7 @@ func benchmarkRead(b *testing.B, read func(*recording.Reader) error) {
 			}
 			size := float64(r.Trailer().Bytes) / 1e6
 			wall = append(wall, size/time.Since(begin).Seconds())
-			cpu = append(cpu, size/(processCPU()-used).Seconds())
+			cpu = append(cpu, size/(measure.CPU()-used).Seconds())
 			heap = append(heap, grown())
 			r.Close()
 		}
@@ -304,14 +303,4 @@ type counter struct{ n atomic.Int64 }
 func (c *counter) Write(p []byte) (int, error) {
 	c.n.Add(int64(len(p)))
 	return len(p), nil
-}
-
-// processCPU is the processor time of this process so far. On a busy machine
-// it says more than the wall clock.
-func processCPU() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"reckon.dev/reckon/harness/recording"
 )
 
@@ -120,7 +122,12 @@ func (c *call) answer(resp *http.Response, body []byte, err error) {
 		c.Error = err.Error()
 		return
 	}
-	if resp.StatusCode >= http.StatusBadRequest {
+	c.Code = resp.StatusCode
+	failed := isFailure(body)
+	if failed {
+		c.Failure = callBody(body)
+	}
+	if failed || resp.StatusCode >= http.StatusBadRequest {
 		c.Error = statusError(resp.StatusCode, body).Error()
 		return
 	}
@@ -130,6 +137,12 @@ func (c *call) answer(resp *http.Response, body []byte, err error) {
 			c.Name += string(id.name)
 		}
 	}
+}
+
+// isFailure says whether an answer is a Status object that says no.
+func isFailure(body []byte) bool {
+	var st metav1.Status
+	return json.Unmarshal(body, &st) == nil && st.Kind == "Status" && st.Status == metav1.StatusFailure
 }
 
 type target struct{ resource, namespace, name string }

@@ -98,3 +98,24 @@ func TestAGeneratedNameIsThatOfTheAnswer(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// A refusal is kept whole, and is one whatever code it comes with.
+func TestAFailureIsKept(t *testing.T) {
+	const refusal = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","code":500}`
+	for _, c := range []struct {
+		code int
+		body string
+		want recording.Call
+	}{
+		{201, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}`, recording.Call{Code: 201}},
+		{201, refusal, recording.Call{Code: 201, Error: "no", Failure: []byte(refusal)}},
+		{429, refusal, recording.Call{Code: 429, Error: "no", Failure: []byte(refusal)}},
+		{502, "<html>", recording.Call{Code: 502, Error: "Bad Gateway"}},
+	} {
+		var got call
+		got.answer(&http.Response{StatusCode: c.code}, []byte(c.body), nil)
+		if got.Code != c.want.Code || got.Error != c.want.Error || string(got.Failure) != string(c.want.Failure) {
+			t.Errorf("%d with %s: %+v", c.code, c.body, got)
+		}
+	}
+}

@@ -130,11 +130,15 @@ type Sample struct {
 // Call is a write of ours: what was asked of the API server, what it said, how
 // long it took (nanoseconds). T is the time of the answer.
 type Call struct {
-	Verb       string          `json:"verb"`
-	Resource   string          `json:"resource"`
-	Name       string          `json:"name"`
-	Body       json.RawMessage `json:"body,omitempty"`
-	Error      string          `json:"error,omitempty"`
+	Verb     string          `json:"verb"`
+	Resource string          `json:"resource"`
+	Name     string          `json:"name"`
+	Body     json.RawMessage `json:"body,omitempty"`
+	Error    string          `json:"error,omitempty"`
+	// Code is that of the HTTP response, 0 if there was none.
+	Code int `json:"code,omitempty"`
+	// Failure is the Status object that said no, with its causes.
+	Failure    json.RawMessage `json:"failure,omitempty"`
 	DurationNS int64           `json:"durationNS"`
 	// RV is the resourceVersion that the write produced, 0 if none.
 	RV uint64 `json:"rv,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/series"
 )
 
@@ -16,6 +17,8 @@ import (
 // time axis. All x are percent of the width, all y are pixels.
 type chart struct {
 	Caption string
+	// Bands: a line has a predicted sequence behind it.
+	Bands bool
 	// Right is the room for the labels at the ends of the lines, in pixels.
 	Right  int
 	Ticks  []tick
@@ -193,9 +196,36 @@ func (b *chartBuilder) events() error {
 	}
 	slices.SortStableFunc(b.out.Events, func(x, y event) int { return cmp.Compare(x.T, y.T) })
 	if len(b.out.Events) > 0 {
-		b.lane(lane{Title: "Controller events", Rows: eventRows(b.out.Events)})
+		b.lane(lane{Title: b.eventTitle(), Rows: eventRows(b.out.Events)})
 	}
 	return nil
+}
+
+// eventTitle says whose events they are: those of a controller under test, or
+// of what else the marks come from.
+func (b *chartBuilder) eventTitle() string {
+	var others []string
+	for _, name := range b.run.Prediction.Chart.Marks {
+		source := b.source(name)
+		ofRun := func(c recording.Component) bool { return c.Name == source }
+		if !slices.ContainsFunc(b.run.Verdict.Components, ofRun) && !slices.Contains(others, source) {
+			others = append(others, source)
+		}
+	}
+	if len(others) == 0 {
+		return "Controller events"
+	}
+	return "Events: " + strings.Join(others, ", ")
+}
+
+// source is the component whose log a series is read from, or else its name.
+func (b *chartBuilder) source(name string) string {
+	for _, d := range b.run.Prediction.Definitions {
+		if d.Name == name && d.Log != nil {
+			return d.Log.Component
+		}
+	}
+	return name
 }
 
 func (b *chartBuilder) mark(s *series.Series) {
@@ -242,6 +272,6 @@ func sequence(vs []float64) string {
 
 // widen reserves room for a label at the end of a line.
 func (c *chart) widen(label string) {
-	const least, most = 40, 170
-	c.Right = min(most, max(c.Right, least, int(float64(utf8.RuneCountInString(label))*pixelsPerRune)+14))
+	const least, most, boldPerRune = 40, 230, 7.1
+	c.Right = min(most, max(c.Right, least, int(float64(utf8.RuneCountInString(label))*boldPerRune)+14))
 }

@@ -19,7 +19,7 @@ import (
 var assets embed.FS
 
 var page = template.Must(template.New("report.html.tmpl").Funcs(template.FuncMap{
-	"count": count, "number": number, "optional": optional, "secs": secs, "visible": visible, "soft": soft,
+	"count": count, "number": number, "optional": optional, "secs": secs, "visible": visible, "soft": soft, "seenIn": seenIn,
 }).ParseFS(assets, "report.html.tmpl"))
 
 // HTML writes one page that needs nothing else: it opens from a disk or a mail,
@@ -61,6 +61,7 @@ type pageView struct {
 	Tables                 []judge.Table
 	Binaries               []binaryView
 	Facts, Params, Run     []pair
+	Changed                string
 }
 
 type claimView struct {
@@ -98,11 +99,12 @@ func newView(r Run, c *chart) (pageView, error) {
 	}
 	out := pageView{
 		CSS: template.CSS(css), JS: template.JS(js), // ours, embedded: safe by origin
-		Title: title(v.Outcome) + " " + v.Scenario, Outcome: title(v.Outcome), Class: string(v.Outcome),
+		Title: title(v.Outcome) + " " + v.Cell, Outcome: title(v.Outcome), Class: string(v.Outcome),
 		Story: story(v), Fidelity: fidelity(v), Verdict: v, Versions: versions(v), Edits: edits(v),
 		Recorded: count(int(v.Facts), "fact") + " in " + secs(v.LastedSec),
 		Chart:    c, Tables: r.Prediction.Tables,
 		Facts: pairs(v.Cluster.Facts), Params: params(r.Header.Params), Run: runPairs(r),
+		Changed: strings.Join(r.Changed, " "),
 	}
 	if !r.Header.Base.IsZero() {
 		out.Started = r.Header.Base.UTC().Format("2006-01-02 15:04:05 UTC")

@@ -202,6 +202,23 @@ func long(t testing.TB) Run {
 	}, judge.Gate{})
 }
 
+func TestChartSaysOnlyWhatItShows(t *testing.T) {
+	r := passing(t)
+	if text := plainText(t, renderHTML(t, r)); !strings.Contains(text, "Pale bands") || !strings.Contains(text, "Controller events") {
+		t.Error("want bands, and events of the controller")
+	}
+	r.Prediction.Chart.Panels = []judge.Panel{{Title: "pods", Unit: "pods", Lines: []judge.Line{{Series: "available{v1}", Label: "available by the status"}}}}
+	r.Verdict.Components = nil
+	text := plainText(t, renderHTML(t, r))
+	for said, want := range map[string]bool{
+		"Pale bands": false, "Controller events": false, "Events: argo-rollouts": true, "pods pods": false, "available by the status 20": true,
+	} {
+		if strings.Contains(text, said) != want {
+			t.Errorf("%q: want %t", said, want)
+		}
+	}
+}
+
 func TestLongSeriesStaySane(t *testing.T) {
 	if n := len(renderHTML(t, long(t))); n > 2_000_000 {
 		t.Errorf("the page has %d bytes", n)

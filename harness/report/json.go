@@ -22,11 +22,24 @@ func JSONRuns(w io.Writer, vs []judge.Verdict, exitCode int) error {
 		Outcome  judge.Outcome   `json:"outcome"`
 		ExitCode int             `json:"exitCode"`
 		Runs     []judge.Verdict `json:"runs"`
-	}{RunsFormat, Outcome(vs), exitCode, make([]judge.Verdict, len(vs))}
+	}{RunsFormat, joint(vs, exitCode), exitCode, make([]judge.Verdict, len(vs))}
 	for i, v := range vs {
 		out.Runs[i] = whole(v)
 	}
 	return encode(w, out)
+}
+
+// Aborted is the joint outcome of runs of which some were ended from outside.
+const Aborted judge.Outcome = "aborted"
+
+// exitAborted is the documented exit code of runs that were ended from outside.
+const exitAborted = 5
+
+func joint(vs []judge.Verdict, exitCode int) judge.Outcome {
+	if exitCode == exitAborted {
+		return Aborted
+	}
+	return Outcome(vs)
 }
 
 // Outcome is the joint outcome of several runs: what failed outranks what was

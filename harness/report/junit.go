@@ -159,7 +159,7 @@ func runCase(v judge.Verdict) junitCase {
 func claimCase(v judge.Verdict, c judge.ClaimResult) junitCase {
 	text := lines(c.Sentence,
 		field("predicted", c.Predicted), field("observed", c.Observed), field("why", c.Why), field("at", at(c.AtSec)),
-		field("basis", strings.Join(c.Basis, "; ")), field("object versions", strings.Join(c.Objects, ", ")))
+		field("basis", strings.Join(c.Basis, "; ")), field("object versions", seenIn(c.Objects...)))
 	summary := fmt.Sprintf("predicted %s, observed %s", c.Predicted, c.Observed)
 	return result(v, c.Status, v.Gate.Claims, claimWord(c, v.Gate), summary, c.Why, text)
 }
@@ -168,7 +168,7 @@ func guardCase(v judge.Verdict, g judge.GuardResult) junitCase {
 	text := lines(g.Sentence,
 		field("limit", number(g.Limit)), field("predicted worst", optional(g.Expected)), field("observed worst", optional(g.Worst)),
 		field("above for", secs(g.AboveSec)), field("why", g.Why), field("at", at(g.AtSec)), field("meaning", guardMeaning(g, v.Gate)),
-		field("basis", strings.Join(g.Basis, "; ")), field("object versions", strings.Join(g.Objects, ", ")))
+		field("basis", strings.Join(g.Basis, "; ")), field("object versions", seenIn(g.Objects...)))
 	summary := fmt.Sprintf("limit %s, predicted worst %s, observed worst %s", number(g.Limit), optional(g.Expected), optional(g.Worst))
 	label := guardWord(g)
 	if g.Status == judge.Broken && v.Gate.Guards == "report" {

@@ -11,19 +11,19 @@ import (
 	"reckon.dev/reckon/harness/recording"
 )
 
-// Markdown writes the verdicts for a pull request, a job summary or a
+// Markdown writes the runs for a pull request, a job summary or a
 // committed baseline: tables that diff line by line.
-func Markdown(w io.Writer, vs []judge.Verdict) error {
+func Markdown(w io.Writer, rs []Run) error {
 	var b strings.Builder
-	if len(vs) > 1 {
+	if vs := verdictsOf(rs); len(vs) > 1 {
 		markdownSummary(&b, vs)
 		markdownObserved(&b, vs)
 	}
-	for i, v := range vs {
-		if i > 0 || len(vs) > 1 {
+	for i, r := range rs {
+		if i > 0 || len(rs) > 1 {
 			b.WriteString("\n")
 		}
-		markdownRun(&b, v)
+		markdownRun(&b, r)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -40,10 +40,14 @@ func markdownSummary(b *strings.Builder, vs []judge.Verdict) {
 	}
 }
 
-func markdownRun(b *strings.Builder, v judge.Verdict) {
+func markdownRun(b *strings.Builder, r Run) {
+	v := r.Verdict
 	fmt.Fprintf(b, "## %s: %s\n\n%s\n\n", title(v.Outcome), md(v.Cell), md(story(v)))
 	fmt.Fprintf(b, "- Cell: %s\n- Versions: %s\n- Model: %s\n- Fidelity: %s\n",
 		md(runName(v)), md(strings.Join(versions(v), ", ")), md(v.Model), md(fidelity(v)))
+	if len(r.Changed) > 0 {
+		fmt.Fprintf(b, "- Parameters changed: %s\n", md(strings.Join(r.Changed, " ")))
+	}
 	for _, e := range edits(v) {
 		fmt.Fprintf(b, "- Edited before building: %s\n", md(e))
 	}
@@ -113,7 +117,7 @@ func markdownEvidence(b *strings.Builder, v judge.Verdict) {
 			text += ", at " + at(sec)
 		}
 		if len(objects) > 0 {
-			text += ", seen in " + md(strings.Join(objects, ", "))
+			text += ", seen in " + md(seenIn(objects...))
 		}
 		out = append(out, text)
 	}

@@ -77,6 +77,8 @@ const (
 	panelTop    = 28.0
 	panelBottom = 146.0
 	hatchTop    = 16.0
+	// longestLabel bounds the name of a line at its end, in runes.
+	longestLabel = 26
 	// labelGap keeps two labels at line ends from overlapping.
 	labelGap = 14.0
 )
@@ -123,6 +125,9 @@ func (b *chartBuilder) panel(_ int, p judge.Panel) error {
 	}
 	if len(out.Strips) == 1 && len(tracks) == 0 {
 		out.Strips[0].Label = "" // the panel's title says it
+	}
+	if slices.Contains(strings.Fields(out.Title), out.Unit) {
+		out.Unit = "" // the title says it
 	}
 	b.plot(&out, tracks)
 	b.out.Panels = append(b.out.Panels, out)
@@ -203,8 +208,9 @@ func (b *chartBuilder) line(out *panel, t track, y valueScale) plotLine {
 	}
 	l.Path = b.steplike(t.points, y)
 	last := t.points[len(t.points)-1].Value
-	out.EndLabels = append(out.EndLabels, endLabel{y.y(last.Num), shorten(t.line.Label, 18) + " " + last.String(), fmt.Sprintf("c%d", l.Color)})
+	out.EndLabels = append(out.EndLabels, endLabel{y.y(last.Num), shorten(t.line.Label, longestLabel) + " " + last.String(), fmt.Sprintf("c%d", l.Color)})
 	if len(t.line.Predicted) > 0 {
+		b.out.Bands = true
 		b.ghost(out, &l, t, y)
 	}
 	return l

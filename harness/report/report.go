@@ -6,6 +6,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,11 +16,14 @@ import (
 	"reckon.dev/reckon/harness/series"
 )
 
-// Run is everything about one run that the HTML report shows. The other
-// formats need its verdict only. A nil Set gives a page without a timeline.
+// Run is everything about one run that the HTML report shows. Text and
+// Markdown need its verdict and what was changed, JSON and JUnit its verdict
+// only. A nil Set gives a page without a timeline.
 type Run struct {
-	Header     recording.Header
-	Verdict    judge.Verdict
+	Header  recording.Header
+	Verdict judge.Verdict
+	// Changed are the parameters that are not at their defaults, NAME=VALUE.
+	Changed    []string
 	Prediction judge.Prediction
 	Set        *series.Set
 }
@@ -91,9 +95,44 @@ func fidelity(v judge.Verdict) string {
 	return v.Cluster.Provider + ": " + v.Cluster.Fidelity
 }
 
+// fidelities are those of all runs, each once.
+func fidelities(rs []Run) []string {
+	var out []string
+	for _, r := range rs {
+		if f := fidelity(r.Verdict); !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // runName tells the repetitions of a cell apart.
 func runName(v judge.Verdict) string {
 	return fmt.Sprintf("%s, repetition %d", v.Cell, v.Repetition)
+}
+
+// seenIn names what decided, each version once. Of a resource without objects
+// there is no version to name.
+func seenIn(refs ...string) string {
+	var out []string
+	for ref := range strings.SplitSeq(strings.Join(refs, ", "), ", ") {
+		if resource, none := strings.CutPrefix(ref, "no "); none {
+			ref = "no object of " + resource + " yet"
+		}
+		if !slices.Contains(out, ref) {
+			out = append(out, ref)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// verdictsOf are the verdicts of the runs.
+func verdictsOf(rs []Run) []judge.Verdict {
+	out := make([]judge.Verdict, len(rs))
+	for i, r := range rs {
+		out[i] = r.Verdict
+	}
+	return out
 }
 
 // visible replaces control characters: what a controller wrote must not steer

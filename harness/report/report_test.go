@@ -62,6 +62,69 @@ func TestStoryIsOneSentenceForEachOutcome(t *testing.T) {
 	}
 }
 
+func TestSeenInNamesEachVersionOnce(t *testing.T) {
+	for want, refs := range map[string][]string{
+		"":                                  nil,
+		"replicasets.apps/d-1@7, pods/p@9":  {"replicasets.apps/d-1@7", "pods/p@9"},
+		"no object of replicasets.apps yet": {"no replicasets.apps, no replicasets.apps"},
+		"pods/p@9, no object of deployments.apps yet": {"pods/p@9, no deployments.apps", "pods/p@9"},
+	} {
+		if got := seenIn(refs...); got != want {
+			t.Errorf("%q: got %q, want %q", refs, got, want)
+		}
+	}
+}
+
+func TestEveryFormatForReadersSaysWhatWasChanged(t *testing.T) {
+	r := passing(t)
+	r.Changed = []string{"replicas=7", "maxSurge=30%"}
+	for name, render := range map[string]func(*bytes.Buffer) error{
+		"text":     func(b *bytes.Buffer) error { return Text(b, []Run{r}, TextOptions{}) },
+		"markdown": func(b *bytes.Buffer) error { return Markdown(b, []Run{r}) },
+		"html":     func(b *bytes.Buffer) error { return HTML(b, r) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := render(&b); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(b.String(), "replicas=7 maxSurge=30%") {
+				t.Error("the changed parameters are not said")
+			}
+		})
+	}
+}
+
+func TestOfManyRunsTheUnremarkableHaveALine(t *testing.T) {
+	count := func(o TextOptions) (blocks, fidelities int) {
+		var b bytes.Buffer
+		if err := Text(&b, many(t), o); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(b.String(), "\n  recorded  "), strings.Count(b.String(), "fidelity  ")
+	}
+	if blocks, fidelities := count(TextOptions{}); blocks != 5 || fidelities != 1 {
+		t.Errorf("%d runs in full with %d fidelities, want 5 of 6 and 1", blocks, fidelities)
+	}
+	if blocks, fidelities := count(TextOptions{Verbose: true}); blocks != 6 || fidelities != 1 {
+		t.Errorf("verbose: %d runs in full with %d fidelities, want 6 and 1", blocks, fidelities)
+	}
+}
+
+func TestAxisHasATickAtItsMaximum(t *testing.T) {
+	for hi, want := range map[float64][]string{
+		20: {"0", "5", "10", "15", "20"}, 13: {"0", "5", "10", "13"}, 21: {"0", "10", "21"}, 25: {"0", "10", "20", "25"}, 0: {"0"},
+	} {
+		var got []string
+		for _, tick := range (valueScale{hi: hi, top: panelTop, bottom: panelBottom}).ticks() {
+			got = append(got, tick.Label)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("up to %g: %q, want %q", hi, got, want)
+		}
+	}
+}
+
 func TestOutcomeOfSeveralRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		runs []judge.Outcome
@@ -89,7 +152,7 @@ func TestTextStaysInsideItsWidth(t *testing.T) {
 	for _, width := range []int{76, 80, 100, 140} {
 		for name, r := range variants(t) {
 			var b bytes.Buffer
-			if err := Text(&b, []judge.Verdict{r.Verdict}, TextOptions{Width: width}); err != nil {
+			if err := Text(&b, []Run{r}, TextOptions{Width: width}); err != nil {
 				t.Fatal(err)
 			}
 			for line := range strings.Lines(b.String()) {
@@ -103,7 +166,7 @@ func TestTextStaysInsideItsWidth(t *testing.T) {
 
 func TestTextWithoutColorHasNoEscapeCodes(t *testing.T) {
 	var b bytes.Buffer
-	if err := Text(&b, append(verdicts(t), hostile(t).Verdict), TextOptions{}); err != nil {
+	if err := Text(&b, append(runs(t), hostile(t)), TextOptions{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	if i := bytes.IndexFunc(b.Bytes(), func(r rune) bool { return r < ' ' && r != '\n' }); i >= 0 {
@@ -233,7 +296,7 @@ func TestJUnitGroupsRepetitionsAndSurvivesHostileText(t *testing.T) {
 
 func TestMarkdownTablesKeepTheirColumns(t *testing.T) {
 	var b bytes.Buffer
-	if err := Markdown(&b, append(verdicts(t), hostile(t).Verdict)); err != nil {
+	if err := Markdown(&b, append(runs(t), hostile(t))); err != nil {
 		t.Fatal(err)
 	}
 	columns := 0
@@ -256,11 +319,11 @@ func TestMarkdownTablesKeepTheirColumns(t *testing.T) {
 func TestErrorsOfTheWriterAreReturned(t *testing.T) {
 	full := errors.New("disk full")
 	for name, render := range map[string]func() error{
-		"text":     func() error { return Text(failWriter{full}, verdicts(t), TextOptions{}) },
+		"text":     func() error { return Text(failWriter{full}, runs(t), TextOptions{}) },
 		"json":     func() error { return JSON(failWriter{full}, passing(t).Verdict) },
 		"runs":     func() error { return JSONRuns(failWriter{full}, verdicts(t), 0) },
 		"junit":    func() error { return JUnit(failWriter{full}, verdicts(t)) },
-		"markdown": func() error { return Markdown(failWriter{full}, verdicts(t)) },
+		"markdown": func() error { return Markdown(failWriter{full}, runs(t)) },
 		"html":     func() error { return HTML(failWriter{full}, passing(t)) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -338,10 +401,10 @@ func TestEveryFormatSaysThatSourcesWereEdited(t *testing.T) {
 	r := passing(t)
 	r.Verdict.Components = append(r.Verdict.Components, recording.Component{Name: "istiod", Version: "../fork", Base: "1.28.0", Edits: []string{"push debounce 1s"}})
 	for name, render := range map[string]func(*bytes.Buffer) error{
-		"text":     func(b *bytes.Buffer) error { return Text(b, []judge.Verdict{r.Verdict}, TextOptions{}) },
+		"text":     func(b *bytes.Buffer) error { return Text(b, []Run{r}, TextOptions{}) },
 		"json":     func(b *bytes.Buffer) error { return JSON(b, r.Verdict) },
 		"junit":    func(b *bytes.Buffer) error { return JUnit(b, []judge.Verdict{r.Verdict}) },
-		"markdown": func(b *bytes.Buffer) error { return Markdown(b, []judge.Verdict{r.Verdict}) },
+		"markdown": func(b *bytes.Buffer) error { return Markdown(b, []Run{r}) },
 		"html":     func(b *bytes.Buffer) error { return HTML(b, r) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -362,8 +425,8 @@ func TestEveryFormatRendersARunThatCannotBeRead(t *testing.T) {
 	v := judge.Unreadable(recording.Header{}, "the recording was cut: it has no trailer")
 	var b bytes.Buffer
 	for name, err := range map[string]error{
-		"text": Text(&b, []judge.Verdict{v}, TextOptions{}), "json": JSON(&b, v), "junit": JUnit(&b, []judge.Verdict{v}),
-		"markdown": Markdown(&b, []judge.Verdict{v}), "html": HTML(&b, Run{Verdict: v}),
+		"text": Text(&b, []Run{{Verdict: v}}, TextOptions{}), "json": JSON(&b, v), "junit": JUnit(&b, []judge.Verdict{v}),
+		"markdown": Markdown(&b, []Run{{Verdict: v}}), "html": HTML(&b, Run{Verdict: v}),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -63,13 +63,26 @@ func (s valueScale) y(v float64) float64 {
 	return s.bottom - (v-s.lo)/(s.hi-s.lo)*(s.bottom-s.top)
 }
 
+// ticks has one at the highest value, which is what a reader looks for; a round
+// one that it would touch gives way.
 func (s valueScale) ticks() []tick {
 	var out []tick
 	for _, v := range niceTicks(s.lo, s.hi, 4) {
-		out = append(out, tick{At: round3(s.y(v)), Label: trim(v, 6)})
+		if v > s.lo && s.y(v)-s.y(s.hi) < tickGap {
+			continue
+		}
+		out = append(out, s.tick(v))
+	}
+	if s.hi > s.lo {
+		out = append(out, s.tick(s.hi))
 	}
 	return out
 }
+
+// tickGap keeps two labels of the axis from touching, in pixels.
+const tickGap = 14
+
+func (s valueScale) tick(v float64) tick { return tick{At: round3(s.y(v)), Label: trim(v, 6)} }
 
 // niceTicks returns multiples of 1, 2 or 5 times a power of ten inside
 // [lo, hi], at most about n of them.

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 
 	"reckon.dev/reckon/harness/judge"
@@ -12,25 +14,63 @@ import (
 type TextOptions struct {
 	Color bool
 	Width int
+	// Verbose: every run in full, however many there are.
+	Verbose bool
 }
 
-// Text writes the verdicts for a terminal. Everything that matters is a word;
+// Few is up to how many runs are all told in full. Of more, that is done for
+// those that somebody has to look at; the others have a line.
+const Few = 4
+
+// Text writes the runs for a terminal. Everything that matters is a word;
 // colour only repeats it.
-func Text(w io.Writer, vs []judge.Verdict, o TextOptions) error {
+func Text(w io.Writer, rs []Run, o TextOptions) error {
 	if o.Width <= 0 {
 		o.Width = 100
 	}
-	t := &textWriter{w: w, o: o}
-	for i, v := range vs {
-		if i > 0 {
+	t := &textWriter{w: w, o: o, many: len(rs) > Few}
+	if t.many {
+		t.summary(rs)
+	}
+	for i, r := range rs {
+		if t.many && !o.Verbose && !remarkable(r.Verdict) {
+			continue
+		}
+		if i > 0 || t.many {
 			t.print("\n")
 		}
-		t.run(v)
+		t.run(r)
 	}
-	if len(vs) > 1 {
+	if t.many {
+		t.print("\n")
+		for _, f := range fidelities(rs) {
+			t.paragraph("fidelity  ", f)
+		}
+	}
+	if vs := verdictsOf(rs); len(vs) > 1 {
 		t.print("\n%s\n", t.colored(title(Outcome(vs)), title(Outcome(vs))+"  "+totals(vs)))
 	}
 	return t.err
+}
+
+// remarkable: the run did not pass, or passed with a broken guard.
+func remarkable(v judge.Verdict) bool { return v.Outcome != judge.Pass || tallyGuards(v).broken > 0 }
+
+// summary gives each run a line.
+func (t *textWriter) summary(rs []Run) {
+	repeated := slices.ContainsFunc(rs, func(r Run) bool { return r.Verdict.Repetition > 1 })
+	tab := &table{columns: []column{{"OUTCOME", false}, {"CELL", false}, {"FINDING", true}}}
+	if repeated {
+		tab.columns = slices.Insert(tab.columns, 2, column{"REPETITION", false})
+	}
+	for _, r := range rs {
+		row := []string{title(r.Verdict.Outcome), r.Verdict.Cell, headline(r.Verdict)}
+		if repeated {
+			row = slices.Insert(row, 2, strconv.Itoa(r.Verdict.Repetition))
+		}
+		tab.add(row...)
+	}
+	t.paintedTable(tab, 0, "")
 }
 
 // totals counts runs by outcome, in the order of severity.
@@ -52,9 +92,11 @@ const indent = "  "
 
 // textWriter keeps the first error, so that rendering reads as a list.
 type textWriter struct {
-	w   io.Writer
-	o   TextOptions
-	err error
+	w io.Writer
+	o TextOptions
+	// many: what all runs have in common is said once, at the end.
+	many bool
+	err  error
 }
 
 func (t *textWriter) print(format string, args ...any) {
@@ -74,14 +116,20 @@ func (t *textWriter) paragraph(lead, text string) {
 	}
 }
 
+// table writes a table whose last column is a result.
 func (t *textWriter) table(tab *table) {
+	t.print("\n")
+	t.paintedTable(tab, len(tab.columns)-1, indent)
+}
+
+// paintedTable writes a table in which one column has results.
+func (t *textWriter) paintedTable(tab *table, results int, indent string) {
 	tab.paint = func(column int, cell, padded string) string {
-		if column != len(tab.columns)-1 {
+		if column != results {
 			return padded
 		}
 		return t.colored(cell, padded)
 	}
-	t.print("\n")
 	if t.err == nil {
 		t.err = tab.write(t.w, indent, t.o.Width)
 	}
@@ -104,7 +152,8 @@ func (t *textWriter) colored(result, text string) string {
 	return "\x1b[1;" + code + "m" + text + "\x1b[0m"
 }
 
-func (t *textWriter) run(v judge.Verdict) {
+func (t *textWriter) run(r Run) {
+	v := r.Verdict
 	t.headline(v)
 	t.paragraph(indent, story(v))
 	if len(v.Components) > 0 {
@@ -116,6 +165,9 @@ func (t *textWriter) run(v judge.Verdict) {
 	if v.Model != "" { // a run that cannot be read has none
 		t.paragraph(indent+"model     ", v.Model)
 	}
+	if len(r.Changed) > 0 {
+		t.paragraph(indent+"params    ", strings.Join(r.Changed, " "))
+	}
 	for _, n := range v.Notes {
 		t.paragraph(indent+"note      ", n)
 	}
@@ -124,7 +176,9 @@ func (t *textWriter) run(v judge.Verdict) {
 	t.reasons(v)
 	t.evidence(v)
 	t.print("\n")
-	t.paragraph(indent+"fidelity  ", fidelity(v))
+	if !t.many {
+		t.paragraph(indent+"fidelity  ", fidelity(v))
+	}
 	t.print("%srecorded  %s, %s\n", indent, count(int(v.Facts), "fact"), secs(v.LastedSec))
 }
 
@@ -204,7 +258,7 @@ func (t *textWriter) facts(why string, at *float64, objects, basis []string, sam
 		t.print("%sat        %s of the recording, %s\n", lead, secs(*at), count(samples, "sample"))
 	}
 	if len(objects) > 0 {
-		t.paragraph(lead+"seen in   ", strings.Join(objects, ", "))
+		t.paragraph(lead+"seen in   ", seenIn(objects...))
 	}
 	for _, b := range basis {
 		t.paragraph(lead+"basis     ", b)

@@ -148,6 +148,17 @@ func brokenStory(v judge.Verdict, t tally) string {
 	return ""
 }
 
+// everyGuardHeld ends the story of a safe run.
+const everyGuardHeld = "; every guard held."
+
+// headline is the story for a list, which leaves out what is as it should be.
+func headline(v judge.Verdict) string {
+	if told, safe := strings.CutSuffix(story(v), everyGuardHeld); safe {
+		return told + "."
+	}
+	return story(v)
+}
+
 // guardStory ends the sentence with what the guards say.
 func guardStory(v judge.Verdict, claimsHeld bool) string {
 	var broken []judge.GuardResult
@@ -163,7 +174,7 @@ func guardStory(v judge.Verdict, claimsHeld bool) string {
 	case len(broken) == 0 && unclear > 0:
 		return fmt.Sprintf("; %s could not be told.", count(unclear, "guard"))
 	case len(broken) == 0:
-		return "; every guard held."
+		return everyGuardHeld
 	}
 	g := broken[0]
 	what := fmt.Sprintf("%s reached %s against a limit of %s, for %s", g.ID, number(*g.Worst), number(g.Limit), secs(g.AboveSec))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"reckon.dev/reckon/harness/nearest"
 )
@@ -43,6 +44,28 @@ func Names(defaults any) []string {
 		out = append(out, p.Name)
 	}
 	return out
+}
+
+// Changed lists the parameters that are not at their defaults as NAME=VALUE, in
+// the form that a drill or --set takes, in the order of the struct's fields.
+func Changed(defaults, params any) []string {
+	from := Describe(defaults)
+	var out []string
+	for i, p := range Describe(params) {
+		if p.Default != from[i].Default {
+			out = append(out, p.Name+"="+bare(p.Default))
+		}
+	}
+	return out
+}
+
+// bare takes the quotes off a text that reads as one word without them.
+func bare(value string) string {
+	var text string
+	if json.Unmarshal([]byte(value), &text) != nil || text == "" || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '"' || r == '\\' }) {
+		return value
+	}
+	return text
 }
 
 // CheckBounds holds every field against its min, max and enum tags.

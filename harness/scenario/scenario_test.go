@@ -54,6 +54,33 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+func TestChangedSaysWhatIsNotAtItsDefault(t *testing.T) {
+	t.Parallel()
+	high := 3
+	for name, c := range map[string]struct {
+		change func(*params)
+		want   []string
+	}{
+		"nothing":            {func(*params) {}, nil},
+		"a number":           {func(p *params) { p.Replicas = 7 }, []string{"replicas=7"}},
+		"a word":             {func(p *params) { p.Name = "b" }, []string{"name=b"}},
+		"a text with spaces": {func(p *params) { p.Name = "a b" }, []string{`name="a b"`}},
+		"no text":            {func(p *params) { p.Name = "" }, []string{`name=""`}},
+		"in the struct's order": {func(p *params) {
+			p.High, p.Ramp, p.List = &high, scenario.Duration(2*time.Second), []string{"x", "y"}
+		}, []string{"ramp=2s", `list=["x","y"]`, "high=3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := good()
+			c.change(p)
+			if got := scenario.Changed(good(), p); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestCheckBounds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -1,6 +1,7 @@
 package series_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func receive(t *rapid.T, history map[string][]recording.Fact) (facts []recording
 	next := map[string]int{}
 	for {
 		var open []string
-		for _, resource := range resources {
+		for _, resource := range slices.Sorted(maps.Keys(history)) {
 			if next[resource] < len(history[resource]) {
 				open = append(open, resource)
 			}

@@ -168,7 +168,7 @@ func newBuilder(defs []Definition) *builder {
 			s.Resources, s.stored = []string{d.Object.Resource}, true
 			b.byResource[d.Object.Resource] = append(b.byResource[d.Object.Resource], i)
 		case d.Sum != nil:
-			s.Resources, s.stored = []string{d.Sum.Resource}, true
+			s.Resources, s.stored, s.Composed = []string{d.Sum.Resource}, true, true
 			b.byResource[d.Sum.Resource] = append(b.byResource[d.Sum.Resource], i)
 			b.sums[i] = newSum(d.Sum)
 		case d.Log != nil:
@@ -347,10 +347,10 @@ func (b *builder) derive(s *Series, d *Derived) error {
 	if err != nil {
 		return err
 	}
-	s.stored = true
+	s.stored, s.Composed = true, len(d.Inputs) > 1
 	for _, name := range d.Inputs {
 		in := b.set.byName[name]
-		s.stored = s.stored && in.stored
+		s.stored, s.Composed = s.stored && in.stored, s.Composed || in.Composed
 		for _, r := range in.Resources {
 			if !slices.Contains(s.Resources, r) {
 				s.Resources = append(s.Resources, r)

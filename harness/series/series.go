@@ -69,6 +69,9 @@ type Series struct {
 	// and samples.
 	Resources []string
 	Points    []Point
+	// Composed: put together of several objects, so where a watch lost changes,
+	// there may be states that never were.
+	Composed bool
 	// stored: every point has a resourceVersion, so the series has a place in
 	// the store's order. Not so what is derived from samples too.
 	stored bool

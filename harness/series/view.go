@@ -60,6 +60,10 @@ type View struct {
 		DesiredHealthy     int `json:"desiredHealthy"`
 		DisruptionsAllowed int `json:"disruptionsAllowed"`
 		ExpectedPods       int `json:"expectedPods"`
+
+		// HorizontalPodAutoscaler.
+		DesiredReplicas int             `json:"desiredReplicas"`
+		CurrentMetrics  []CurrentMetric `json:"currentMetrics"`
 		// Rollout.
 		Abort            bool   `json:"abort"`
 		PromoteFull      bool   `json:"promoteFull"`
@@ -88,6 +92,16 @@ type Owner struct {
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
 	Controller bool   `json:"controller"`
+}
+
+// CurrentMetric is one reading of a HorizontalPodAutoscaler, in the order of its metrics.
+type CurrentMetric struct {
+	Resource struct {
+		Name    string `json:"name"`
+		Current struct {
+			AverageValue string `json:"averageValue"`
+		} `json:"current"`
+	} `json:"resource"`
 }
 
 // Is says whether a condition of the type has the status ("True", "False", "Unknown").

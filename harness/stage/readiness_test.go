@@ -98,6 +98,17 @@ func TestARefusedPodIsNotReady(t *testing.T) {
 	}
 }
 
+// TestARefusalOfOneVersion: the pods of a StatefulSet keep their name.
+func TestARefusalOfOneVersion(t *testing.T) {
+	r := NewReadiness(nil, clocktesting.NewFakeClock(time.Unix(100, 0)))
+	was, is := pod("a", corev1.PodRunning), pod("a", corev1.PodRunning)
+	was.Labels[VersionLabel], is.Labels[VersionLabel] = "v1", "v2"
+	r.RefuseAt("a", "v2", true)
+	if got := r.allowed([]*corev1.Pod{was, is}); len(got) != 1 || got[0] != was {
+		t.Errorf("%d pods are allowed, want the one of v1", len(got))
+	}
+}
+
 func TestOfVersionLeavesOutWhatGoesAway(t *testing.T) {
 	gone := pod("b", corev1.PodRunning)
 	gone.DeletionTimestamp = &metav1.Time{}

@@ -2,6 +2,7 @@ package revisions
 
 import (
 	"fmt"
+	"slices"
 
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/deployment"
@@ -27,8 +28,19 @@ func (k key) adoption(out *judge.Prediction) {
 		sequence("size", "spec.replicas of the ReplicaSet: the Deployment has no part in this",
 			workload.Wanted(workload.V1), judge.Numbers(n), adopted, k.Basis(deployment.RuleNewSize)),
 	)
-	out.Claims = append(out.Claims, k.Ended(workload.V1, n, 1, adopted)...)
+	out.Claims = append(out.Claims, k.ended(n)...)
 	out.Tables = append(out.Tables, ownershipTable(n))
+}
+
+// ended: beside the pods of the ReplicaSet there are two that nobody owns.
+func (k key) ended(n int) []judge.Claim {
+	pods := map[string]bool{"final-ready": true, "final-existing": true}
+	out := slices.DeleteFunc(k.Ended(workload.V1, n, 1, adopted), func(c judge.Claim) bool { return pods[c.ID] })
+	all, basis := series.Number(float64(n+2)), k.sources(ignore, release)
+	return append(out,
+		inWords(workload.In("pods"), final("final-ready", "pods that are ready at the end, foreign and released ones included", workload.Ready, all, adopted, basis)),
+		inWords(workload.In("pods"), final("final-existing", "pods that exist at the end, foreign, released and terminating ones included", workload.Existing, all, adopted, basis)),
+	)
 }
 
 // foreign: labels of the template alone make no difference to anybody.
@@ -36,15 +48,18 @@ func (k key) foreign(n int) []judge.Claim {
 	return []judge.Claim{
 		{
 			ID: "foreign-free", Sentence: "a pod without the label pod-template-hash gets no owner", Basis: k.sources(ignore),
-			Check: judge.Always{Cond: equals(OwnedOf(Foreign), 0), Window: adopted},
+			Check: workload.Worded{Check: judge.Always{Cond: equals(OwnedOf(Foreign), 0), Window: adopted}, Words: workload.Stays("never owned", "%s owned")},
 		},
-		sequence("foreign-stays", "and nobody deletes it", AliveOf(Foreign), judge.Numbers(0, 1), adopted, k.sources(ignore, manage)),
+		inWords(exists, sequence("foreign-stays", "and nobody deletes it", AliveOf(Foreign), judge.Numbers(0, 1), adopted, k.sources(ignore, manage))),
 		{
 			ID: "foreign-uncounted", Sentence: "nor is it counted, ready as it is", Basis: k.sources(ignore, counted),
-			Check: judge.Always{Cond: equals(workload.Sized(workload.V1), n), Window: series.Window{From: StepForeign, To: StepForeign}},
+			Check: workload.Worded{
+				Check: judge.Always{Cond: equals(workload.Sized(workload.V1), n), Window: series.Window{From: StepForeign, To: StepForeign}},
+				Words: workload.Stays(fmt.Sprintf("%d counted", n), "%s counted"),
+			},
 		},
-		final("foreign-ready", "by its labels alone there would be one ready pod more than are wanted", workload.Ready,
-			series.Number(float64(n+1)), series.Window{From: StepForeign, To: StepForeign}, k.sources(ignore)),
+		inWords(workload.In("pods"), final("foreign-ready", "by its labels alone there would be one ready pod more than are wanted", workload.Ready,
+			series.Number(float64(n+1)), series.Window{From: StepForeign, To: StepForeign}, k.sources(ignore))),
 	}
 }
 
@@ -52,13 +67,15 @@ func (k key) foreign(n int) []judge.Claim {
 func (k key) stray(n int) []judge.Claim {
 	window := series.Window{From: StepStray, To: StepStray}
 	return []judge.Claim{
-		sequence("stray-adopted", "a pod without an owner that the selector matches gets the ReplicaSet as its owner",
-			OwnedOf(Stray), judge.Numbers(0, 1, 0), window, k.sources(adoption)),
-		sequence("stray-goes", "and is deleted as the one too many", AliveOf(Stray), judge.Numbers(0, 1, 0), adopted, k.sources(manage, victims)),
+		inWords(hasOwner, sequence("stray-adopted", "a pod without an owner that the selector matches gets the ReplicaSet as its owner",
+			OwnedOf(Stray), judge.Numbers(0, 1, 0), window, k.sources(adoption))),
+		inWords(exists, sequence("stray-goes", "and is deleted as the one too many", AliveOf(Stray), judge.Numbers(0, 1, 0), adopted, k.sources(manage, victims))),
 		{
 			ID: "own-stay", Sentence: "the ReplicaSet's own pods, which are ready, stay",
 			Basis: append(k.Basis(deployment.RulePodOrder), k.sources(victims)...),
-			Check: judge.Always{Cond: equals(Own, n), Window: window},
+			Check: workload.Worded{
+				Check: judge.Always{Cond: equals(Own, n), Window: window}, Words: workload.Stays("untouched", fmt.Sprintf("%%s of %d left", n)),
+			},
 		},
 	}
 }
@@ -66,12 +83,18 @@ func (k key) stray(n int) []judge.Claim {
 // released: what does not match any more is let go, not deleted, and replaced.
 func (k key) released(n int) []judge.Claim {
 	return []judge.Claim{
-		sequence("released", "a pod that loses the label app loses its owner", OwnedOf(Released), judge.Numbers(0, 1, 0), adopted, k.sources(release)),
-		sequence("released-stays", "and lives on", AliveOf(Released), judge.Numbers(0, 1), adopted, k.sources(release, manage)),
+		inWords(hasOwner, sequence("released", "a pod that loses the label app loses its owner", OwnedOf(Released), judge.Numbers(0, 1, 0), adopted, k.sources(release))),
+		inWords(exists, sequence("released-stays", "and lives on", AliveOf(Released), judge.Numbers(0, 1), adopted, k.sources(release, manage))),
 		sequence("replaced", "another is created in its place", Own, judge.Numbers(n, n-1, n),
 			series.Window{From: StepRelease, To: StepRelease}, k.sources(manage)),
 	}
 }
+
+// Words for the counts of one pod. Before a pod has its role there is none.
+var (
+	exists   = workload.Instead("none", "there")
+	hasOwner = workload.Instead("not owned", "owned")
+)
 
 func equals(of string, n int) judge.Cond {
 	return judge.Cond{Series: of, Op: judge.Equal, Value: series.Number(float64(n))}

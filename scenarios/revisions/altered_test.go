@@ -92,6 +92,8 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 		"a released pod keeps its owner":    {adopt, func(tp *tape) { tp.own(revisions.Released) }, "released"},
 		"a released pod is deleted":         {adopt, func(tp *tape) { tp.vanish(revisions.Released, workload.StepQuiet) }, "released-stays"},
 		"a released pod is not replaced":    {adopt, func(tp *tape) { tp.withoutReplacement() }, "replaced"},
+		"an owned pod is not ready":         {adopt, func(tp *tape) { tp.unready("") }, "final-ready"},
+		"an owned pod vanishes at the end":  {adopt, func(tp *tape) { tp.vanish("", workload.StepQuiet) }, "final-existing"},
 		"the Deployment scales for a stray": {adopt, func(tp *tape) { tp.resize(workload.V1, 3) }, "size"},
 
 		"a pod goes before its ReplicaSet":      {background, func(tp *tape) { tp.vanishBefore(workload.V2) }, "order"},
@@ -120,6 +122,28 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 			c.alter(tp)
 			tp.Breaks(c.claim)
 		})
+	}
+}
+
+// TestWhatWasSeen: a path that was allowed says what it was.
+func TestWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]map[string]string{
+		limit1:     {"current-stays": "v1, v2, v3, v2: each stayed", "kept-v1": "removed", "kept-v2": "kept"},
+		adopt:      {"foreign-free": "never owned", "own-stay": "untouched", "stray-goes": "none → there → none"},
+		background: {"order": "1 Deployment → 2 ReplicaSets → 2 pods"},
+		foreground: {"order": "1 ReplicaSet → 2 pods → 1 ReplicaSet → 1 Deployment"},
+		orphan:     {"order": "2 ReplicaSets set free → 1 Deployment", "left-pods": "2 pods"},
+	} {
+		for _, c := range load(t, name).Verdict().Claims {
+			if text, ok := want[c.ID]; ok && c.Observed != text {
+				t.Errorf("%s: %s is %q, want %q", name, c.ID, c.Observed, text)
+			}
+			delete(want, c.ID)
+		}
+		if len(want) > 0 {
+			t.Errorf("%s: no claims %v", name, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package revisions
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -69,20 +70,23 @@ func (k key) lives() []judge.Claim {
 // order: who may go while whom is still there.
 func (k key) order() judge.Claim {
 	rules := map[string]struct {
-		sentence string
-		walk     func(*family) error
-		basis    []string
+		sentence, order string
+		walk            func(*family) error
+		basis           []string
 	}{
-		Background: {"owners go before what they own: no ReplicaSet before the Deployment, no pod before its ReplicaSet", ownersFirst, k.sources(dependents, collected)},
-		Foreground: {"owners go after what they own: no ReplicaSet before its last pod, the Deployment last", ownersLast, k.sources(waiting, blocking)},
-		Orphan:     {"no ReplicaSet and no pod goes, and the Deployment only after its ReplicaSets have no owner", noneGoes, k.sources(orphaning, orphaned)},
+		Background: {"owners go before what they own: no ReplicaSet before the Deployment, no pod before its ReplicaSet",
+			"Deployment → ReplicaSets → pods", ownersFirst, k.sources(dependents, collected)},
+		Foreground: {"owners go after what they own: no ReplicaSet before its last pod, the Deployment last",
+			"pods → their ReplicaSet → Deployment", ownersLast, k.sources(waiting, blocking)},
+		Orphan: {"no ReplicaSet and no pod goes, and the Deployment only after its ReplicaSets have no owner",
+			"ReplicaSets set free → Deployment", noneGoes, k.sources(orphaning, orphaned)},
 	}
 	rule := rules[k.p.Propagation]
 	of := []string{Exists, Kept, Free, workload.Sets(workload.V2), workload.LiveOf(workload.V2), workload.Existing}
 	return judge.Claim{
 		ID: "order", Sentence: rule.sentence, Basis: rule.basis,
 		Check: judge.Path{
-			Of: of, Rule: "only this order", Least: 1, Window: deleted,
+			Of: of, Rule: rule.order, Least: 1, Window: deleted, Saw: went,
 			Begin: func() judge.Walk {
 				var first *family
 				return func(state []series.Value) error {
@@ -109,6 +113,36 @@ type family struct {
 func newFamily(state []series.Value) *family {
 	n := func(i int) int { return int(state[i].Num) }
 	return &family{deployments: n(0), sets: n(1), free: n(2), parents: n(3), live: n(4), existing: n(5)}
+}
+
+// went says what is gone, or was set free, one after the other.
+func went(states [][]series.Value) string {
+	var what []string
+	var many []int
+	add := func(name string, n int) {
+		switch last := len(what) - 1; {
+		case n <= 0:
+		case last >= 0 && what[last] == name:
+			many[last] += n
+		default:
+			what, many = append(what, name), append(many, n)
+		}
+	}
+	was := newFamily(states[0])
+	for _, s := range states[1:] {
+		now := newFamily(s)
+		add("pods", was.existing-now.existing)
+		add("ReplicaSets", was.sets-now.sets)
+		if now.sets == was.sets {
+			add("ReplicaSets set free", now.free-was.free)
+		}
+		add("Deployments", was.deployments-now.deployments)
+		was = now
+	}
+	for i, n := range many {
+		what[i] = workload.In(what[i])(fmt.Sprint(n))
+	}
+	return strings.Join(what, " → ")
 }
 
 func ownersFirst(f *family) error {
@@ -149,11 +183,14 @@ func (k key) left(n int) []judge.Claim {
 	if k.p.Propagation != Orphan {
 		sets, n, basis = 0, 0, k.sources(collected)
 	}
+	left := func(id, units, sentence, of string, n int, basis []string) judge.Claim {
+		return inWords(workload.In(units), final(id, sentence, of, series.Number(float64(n)), deleted, basis))
+	}
 	return []judge.Claim{
-		final("left-deployments", "Deployments that are left", Exists, series.Number(0), deleted, k.sources(finalizers)),
-		final("left-replicasets", "ReplicaSets that are left", Kept, series.Number(float64(sets)), deleted, basis),
-		final("left-pods", "pods that are left", workload.Existing, series.Number(float64(n)), deleted, basis),
-		final("left-owned", "pods that are left and that a ReplicaSet still controls", Owned, series.Number(float64(n)), deleted, basis),
+		left("left-deployments", "Deployments", "Deployments that are left", Exists, 0, k.sources(finalizers)),
+		left("left-replicasets", "ReplicaSets", "ReplicaSets that are left", Kept, sets, basis),
+		left("left-pods", "pods", "pods that are left", workload.Existing, n, basis),
+		left("left-owned", "pods", "pods that are left and that a ReplicaSet still controls", Owned, n, basis),
 	}
 }
 
@@ -164,7 +201,7 @@ func (k key) renewal(n int) []judge.Claim {
 		return []judge.Claim{
 			final("new-revision", "created again, the Deployment begins with revision 1: its history went with its ReplicaSets",
 				workload.RevisionOf(workload.V2), series.Number(1), renewed, k.Basis(deployment.RuleRevision)),
-			final("new-pods", "pods of the Deployment that was created again", Own, series.Number(float64(n)), renewed, k.sources(manage)),
+			inWords(workload.In("pods"), final("new-pods", "pods of the Deployment that was created again", Own, series.Number(float64(n)), renewed, k.sources(manage))),
 		}
 	}
 	var out []judge.Claim

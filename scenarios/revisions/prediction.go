@@ -58,6 +58,12 @@ func final(id, sentence, of string, want series.Value, window series.Window, bas
 	return judge.Claim{ID: id, Sentence: sentence, Basis: basis, Check: judge.Final{Of: of, Want: want, Window: window}}
 }
 
+// inWords says the values of a claim in words.
+func inWords(words func(string) string, c judge.Claim) judge.Claim {
+	c.Check = workload.Worded{Check: c.Check, Words: words}
+	return c
+}
+
 // greatest makes a claim about the greatest value of a series.
 func greatest(id, sentence, of string, want int, unit string, window series.Window, basis []string) judge.Claim {
 	return judge.Claim{ID: id, Sentence: sentence, Basis: basis, Check: judge.Bound{
@@ -128,8 +134,9 @@ func (k key) kept(h history) []judge.Claim {
 		if slices.ContainsFunc(left, func(r deployment.Revision) bool { return r.Template == v }) {
 			n = 1
 		}
-		out = append(out, final("kept-"+v, fmt.Sprintf("ReplicaSets of %s at the end, with a limit of %d old ones", v, k.p.RevisionHistoryLimit),
-			workload.Sets(v), series.Number(float64(n)), Whole, cleanup))
+		out = append(out, inWords(workload.Instead("removed", "kept"), final("kept-"+v,
+			fmt.Sprintf("what becomes of the ReplicaSet of %s, with a limit of %d old ones", v, k.p.RevisionHistoryLimit),
+			workload.Sets(v), series.Number(float64(n)), Whole, cleanup)))
 	}
 	return append(out,
 		greatest("most-kept", "ReplicaSets at the same time: the old ones of the limit, the one that is left and the new one",
@@ -151,6 +158,7 @@ func (k key) currentStays() judge.Claim {
 		Check: judge.Path{
 			Of: of, Rule: "the current one stays", Least: len(k.Versions), Window: Whole,
 			Begin: func() judge.Walk { return (&currents{versions: k.Versions}).next },
+			Saw:   templates,
 		},
 	}
 }
@@ -176,6 +184,15 @@ func (c *currents) next(state []series.Value) error {
 	}
 	c.seen = there
 	return nil
+}
+
+// templates are those that the Deployment had, one after the other.
+func templates(states [][]series.Value) string {
+	var of []string
+	for _, s := range states {
+		of = append(of, s[0].Text)
+	}
+	return strings.Join(slices.Compact(of), ", ") + ": each stayed"
 }
 
 // table is the list of revisions, event by event.

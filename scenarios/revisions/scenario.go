@@ -68,6 +68,9 @@ func (Scenario) Check(params any, _ map[string]string) error {
 	if err := p.Deployment.Check(); err != nil {
 		return err
 	}
+	if p.Act == Delete && p.RevisionHistoryLimit == 0 {
+		return scenario.Refuse("revisionHistoryLimit", "0 leaves no old ReplicaSet whose end could be looked at, expected at least 1")
+	}
 	if p.Replicas == 0 && !p.undoes() {
 		return scenario.Refuse("replicas", "%s is about pods, expected at least 1", p.Act)
 	}

@@ -164,6 +164,7 @@ func TestEveryClaimHasItsBasis(t *testing.T) {
 // TestWhatUndoDoesToTheList: the numbers by limit, and kubectl's answer.
 func TestWhatUndoDoesToTheList(t *testing.T) {
 	t.Parallel()
+	const kept, removed = "kept", "removed"
 	const success, none, missing = "rolled back", `no rollout history found for deployment "drill"`, "unable to find specified revision 1 in history"
 	for _, c := range []struct {
 		act            string
@@ -174,15 +175,15 @@ func TestWhatUndoDoesToTheList(t *testing.T) {
 		kept           [3]string
 		greatestNumber string
 	}{
-		{revisions.Undo, 10, 1, success, "0 → 1", "0 → 2 → 4", "0 → 3", "1 → 2 → 3 → 4", [3]string{"1", "1", "1"}, "greatest 3 ReplicaSets"},
-		{revisions.Undo, 2, 1, success, "0 → 1", "0 → 2 → 4", "0 → 3", "1 → 2 → 3 → 4", [3]string{"1", "1", "1"}, "greatest 3 ReplicaSets"},
-		{revisions.Undo, 1, 1, success, "0 → 1 → 0", "0 → 2 → 4", "0 → 3", "1 → 2 → 3 → 4", [3]string{"0", "1", "1"}, "greatest 3 ReplicaSets"},
-		{revisions.Undo, 0, 1, none, "0 → 1 → 0", "0 → 2 → 0", "0 → 3", "1 → 2 → 3", [3]string{"0", "0", "1"}, "greatest 2 ReplicaSets"},
-		{revisions.UndoTo, 10, 1, success, "0 → 1 → 4", "0 → 2", "0 → 3", "1 → 2 → 3 → 4", [3]string{"1", "1", "1"}, "greatest 3 ReplicaSets"},
-		{revisions.UndoTo, 1, 1, missing, "0 → 1 → 0", "0 → 2", "0 → 3", "1 → 2 → 3", [3]string{"0", "1", "1"}, "greatest 3 ReplicaSets"},
-		{revisions.UndoTo, 0, 1, missing, "0 → 1 → 0", "0 → 2 → 0", "0 → 3", "1 → 2 → 3", [3]string{"0", "0", "1"}, "greatest 2 ReplicaSets"},
+		{revisions.Undo, 10, 1, success, "0 → 1", "0 → 2 → 4", "0 → 3", "1 → 2 → 3 → 4", [3]string{kept, kept, kept}, "highest exactly 3 ReplicaSets"},
+		{revisions.Undo, 2, 1, success, "0 → 1", "0 → 2 → 4", "0 → 3", "1 → 2 → 3 → 4", [3]string{kept, kept, kept}, "highest exactly 3 ReplicaSets"},
+		{revisions.Undo, 1, 1, success, "0 → 1 → 0", "0 → 2 → 4", "0 → 3", "1 → 2 → 3 → 4", [3]string{removed, kept, kept}, "highest exactly 3 ReplicaSets"},
+		{revisions.Undo, 0, 1, none, "0 → 1 → 0", "0 → 2 → 0", "0 → 3", "1 → 2 → 3", [3]string{removed, removed, kept}, "highest exactly 2 ReplicaSets"},
+		{revisions.UndoTo, 10, 1, success, "0 → 1 → 4", "0 → 2", "0 → 3", "1 → 2 → 3 → 4", [3]string{kept, kept, kept}, "highest exactly 3 ReplicaSets"},
+		{revisions.UndoTo, 1, 1, missing, "0 → 1 → 0", "0 → 2", "0 → 3", "1 → 2 → 3", [3]string{removed, kept, kept}, "highest exactly 3 ReplicaSets"},
+		{revisions.UndoTo, 0, 1, missing, "0 → 1 → 0", "0 → 2 → 0", "0 → 3", "1 → 2 → 3", [3]string{removed, removed, kept}, "highest exactly 2 ReplicaSets"},
 		{revisions.UndoTo, 10, 3, "skipped rollback (current template already matches revision 3)", "0 → 1", "0 → 2", "0 → 3", "1 → 2 → 3",
-			[3]string{"1", "1", "1"}, "greatest 3 ReplicaSets"},
+			[3]string{kept, kept, kept}, "highest exactly 3 ReplicaSets"},
 	} {
 		p := predict(t, "v1.37.2", params(func(p *revisions.Params) { p.Act, p.RevisionHistoryLimit, p.ToRevision = c.act, c.limit, c.to }))
 		for id, want := range map[string]string{

@@ -1,6 +1,7 @@
 package rollingupdate_test
 
 import (
+	"slices"
 	"testing"
 
 	"reckon.dev/reckon/harness/doctored"
@@ -23,6 +24,12 @@ func readyPod(tp *doctored.Tape, version string, nth int) int {
 	return tp.Find(workload.Pods, nth, func(_ *recording.Object, v *series.View) bool {
 		return v.Metadata.Labels[stage.VersionLabel] == version && v.Is("Ready", "True") && v.Metadata.DeletionTimestamp == ""
 	})
+}
+
+func deleted(version string) func(o *recording.Object, v *series.View) bool {
+	return func(o *recording.Object, v *series.View) bool {
+		return o.Change == recording.Deleted && v.Metadata.Labels[stage.VersionLabel] == version
+	}
 }
 
 // terminate inserts, after fact at, that the pod of fact i is being deleted.
@@ -88,6 +95,50 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 		"a terminating pod never goes": {"lingering", func(tp *doctored.Tape) {
 			tp.Drop(tp.Find(workload.Pods, 0, func(o *recording.Object, _ *series.View) bool { return o.Change == recording.Deleted }))
 		}, "done-early"},
+		"an old pod never goes": {"four", func(tp *doctored.Tape) {
+			tp.Drop(tp.Find(workload.Pods, 0, deleted("v1")))
+			drop := tp.Find(workload.Pods, 0, func(o *recording.Object, v *series.View) bool {
+				return v.Metadata.DeletionTimestamp != "" && v.Metadata.Labels[stage.VersionLabel] == "v1"
+			})
+			tp.Drop(drop)
+		}, "final-existing"},
+		"a new pod goes and is not replaced": {"four", func(tp *doctored.Tape) {
+			tp.Insert(tp.StepBegin(workload.StepQuiet)-1, readyPod(tp, "v2", 0), func(o *recording.Object) { o.Change = recording.Deleted })
+		}, "pods-follow"},
+		"a pod too many is made": {"four", func(tp *doctored.Tape) {
+			tp.Insert(tp.StepBegin(workload.StepQuiet)-1, readyPod(tp, "v2", 0), func(o *recording.Object) { o.Change, o.Name = recording.Added, "one-too-many" })
+		}, "pods-follow"},
+		"an old pod goes before its ReplicaSet wants fewer": {"rollover", func(tp *doctored.Tape) {
+			tp.Insert(tp.StepBegin(workload.StepUpdate), readyPod(tp, "v1", 0), func(o *recording.Object) { o.Change = recording.Deleted })
+		}, "pods-follow"},
+		"a new pod is never ready": {"rollover", func(tp *doctored.Tape) {
+			name := tp.Facts[readyPod(tp, "v3", 0)].Object.Name
+			for i, f := range tp.Facts {
+				if f.Object != nil && f.Object.Resource == workload.Pods && f.Object.Name == name {
+					tp.Set(i, nil, "status", "conditions")
+				}
+			}
+		}, "final-ready"},
+		"a pod appears where none is wanted": {"none", func(tp *doctored.Tape) {
+			fact := doctored.Load(t, "testdata/four").Facts
+			i := slices.IndexFunc(fact, func(f recording.Fact) bool { return f.Object != nil && f.Object.Resource == workload.Pods })
+			at := tp.StepBegin(workload.StepQuiet)
+			pod := fact[i]
+			pod.T, pod.Object.RV = tp.Facts[at].T, tp.Version(at)+1
+			tp.Facts = slices.Insert(tp.Facts, at+1, pod)
+		}, "no-pods"},
+		"a second ReplicaSet of v1 appears": {"four", func(tp *doctored.Tape) {
+			tp.Insert(tp.StepBegin(workload.StepSettle), set(tp, "v1", 4, 0), func(o *recording.Object) { o.Change, o.Name = recording.Added, "twin" })
+		}, "one-set-v1"},
+		"the new ReplicaSet has an old number": {"four", func(tp *doctored.Tape) {
+			for i, f := range tp.Facts {
+				if f.Object != nil && f.Object.Resource == workload.ReplicaSets && tp.Is(i, func(_ *recording.Object, v *series.View) bool {
+					return v.Spec.Template.Metadata.Labels[stage.VersionLabel] == "v2"
+				}) {
+					tp.Set(i, "1", "metadata", "annotations", "deployment.kubernetes.io/revision")
+				}
+			}
+		}, "revisions-v2"},
 		"the revision is an old one": {"four", func(tp *doctored.Tape) {
 			for i, f := range tp.Facts {
 				if f.Object != nil && f.Object.Resource == workload.Deployments {

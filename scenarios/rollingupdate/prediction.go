@@ -29,18 +29,23 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	}
 	out := k.Prediction()
 	least, most := p.fences()
+	out.Definitions = append(out.Definitions, workload.ShortDefinition(least))
 	if p.Meanwhile == Rollover {
-		out.Definitions = append(out.Definitions, workload.ShortDefinition(least))
 		out.Guards = k.Guards(in.Guards, most, Drilled)
 	} else {
+		out.Guards = k.GuardsOf(in.Guards, most, Drilled)
 		out.Claims = append(out.Claims, k.Ceiling(most, Drilled))
 		out.Claims = append(out.Claims, k.Floor(least, Drilled)...)
 	}
 	out.Claims = append(out.Claims, k.Moves(Drilled, min(1, p.Replicas)))
+	out.Claims = append(out.Claims, k.PodsFollow(Drilled)...)
+	if p.RevisionHistoryLimit >= len(p.versions()) { // else the oldest are cleaned up
+		out.Claims = append(out.Claims, k.Numbered(Drilled, map[string][]int{workload.V1: {1}, workload.V2: {0, 2}, workload.V3: {0, 3}})...)
+	}
 	out.Claims = append(out.Claims, p.order(k)...)
 	out.Claims = append(out.Claims, p.held(k)...)
 	if p.Linger > 0 {
-		out.Claims = append(out.Claims, k.Existing(most, Drilled), k.DoneEarly(Drilled))
+		out.Claims = append(out.Claims, k.Existing(most, p.biggest(), Drilled), k.DoneEarly(Drilled))
 	}
 	final := trace.Final()
 	out.Claims = append(out.Claims, k.Ended(p.last(), final.Total, len(p.versions()), Drilled)...)
@@ -81,6 +86,14 @@ func (p *Params) fences() (least, most int) {
 		least, most = min(least, l), max(most, m)
 	}
 	return least, most
+}
+
+// biggest is the greatest number of replicas.
+func (p *Params) biggest() int {
+	if p.Meanwhile == Scale {
+		return max(p.Replicas, p.ScaleTo)
+	}
+	return p.Replicas
 }
 
 // order is claimed where the model allows one order only.

@@ -79,7 +79,7 @@ func (Scenario) Check(params any, _ map[string]string) error {
 // Exclusive says so for large Deployments.
 func (Scenario) Exclusive(params any) bool {
 	p := params.(*Params)
-	return workload.Crowd(p.Replicas, p.ScaleTo)
+	return workload.Crowd(p.biggest())
 }
 
 func (Scenario) Expected(params any) time.Duration {

@@ -79,7 +79,7 @@ func (Scenario) Expected(params any) time.Duration {
 	p := params.(*Params)
 	total := 5*time.Second + p.Quiet.Std()
 	for _, n := range append([]int{p.Replicas}, p.Sizes...) {
-		total += time.Second + p.Startup.Std() + workload.PodTime(n)
+		total += time.Second + p.Startup.Std() + time.Duration(p.MinReadySeconds)*time.Second + p.Linger.Std() + workload.PodTime(n)
 	}
 	return total
 }
@@ -135,6 +135,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 			Check: judge.Sequence{Of: workload.Revision, Want: []series.Value{series.Text("1")}, Window: drilled},
 		},
 	)
+	out.Claims = append(out.Claims, k.PodsFollow(drilled)...)
 	out.Claims = append(out.Claims, k.Ended(workload.V1, last, 1, drilled)...)
 	out.Claims = append(out.Claims, k.Still(p.Quiet.Std()))
 	out.Chart.Window.From = drilled.From

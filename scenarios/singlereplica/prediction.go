@@ -28,14 +28,20 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	least, most := p.Fences()
 
 	out := k.Prediction()
+	out.Definitions = append(out.Definitions, gap())
+	out.Guards = append(out.Guards, guard(k, in.Guards, least))
 	out.Claims = append(out.Claims, k.Ceiling(most, Drilled))
 	out.Claims = append(out.Claims, p.availability(k, least)...)
 	out.Claims = append(out.Claims, k.Moves(Drilled, 1))
+	out.Claims = append(out.Claims, k.PodsFollow(Drilled)...)
+	if p.RevisionHistoryLimit >= 2 { // else the old one is cleaned up
+		out.Claims = append(out.Claims, k.Numbered(Drilled, map[string][]int{workload.V1: {1}, workload.V2: {0, 2}})...)
+	}
 	if envelope.Enumerated && envelope.Unique {
 		out.Claims = append(out.Claims, k.Sequences(envelope.Orders, Drilled)...)
 	}
 	if p.Linger > 0 {
-		out.Claims = append(out.Claims, k.Existing(most, Drilled))
+		out.Claims = append(out.Claims, k.Existing(most, p.Replicas, Drilled))
 	}
 	if p.Flap {
 		out.Claims = append(out.Claims, p.flapping(k)...)
@@ -52,6 +58,30 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	}
 	out.Tables = append(out.Tables, k.TraceTable(trace))
 	return out, nil
+}
+
+// gap is 1 while no pod is ready.
+func gap() series.Definition {
+	return series.Definition{Name: Gap, Doc: "1 while no pod is ready", Derive: &series.Derived{
+		Inputs: []string{workload.Ready}, Value: func(in []float64) float64 {
+			if in[0] == 0 {
+				return 1
+			}
+			return 0
+		},
+	}}
+}
+
+// guard: a pod is ready at any time. The model knows where it is not.
+func guard(k workload.Key, limits map[string]float64, least int) judge.Guard {
+	expected := 0.0
+	if least == 0 {
+		expected = 1
+	}
+	return judge.Guard{
+		ID: Gap, Sentence: Scenario{}.Guards()[Gap], Basis: k.Basis(deployment.RuleFenceposts, deployment.RuleOld),
+		Series: Gap, Limit: limits[Gap], Expected: &expected, Window: Drilled,
+	}
 }
 
 // availability is the floor where there is one; else how long the outage lasts.

@@ -35,6 +35,13 @@ func (Scenario) Needs() []cluster.Capability {
 	return []cluster.Capability{cluster.ScriptedReadiness}
 }
 
+// Gap is the guard on instants without a ready pod.
+const Gap = "gap"
+
+func (Scenario) Guards() map[string]string {
+	return map[string]string{Gap: "1 while no pod is ready; by default never"}
+}
+
 func (Scenario) Components() []string { return nil }
 
 func (Scenario) Defaults() any {

@@ -67,6 +67,12 @@ func (p *Params) flap(ctx context.Context, w *workload.Script) error {
 			return v.Spec.Template.Metadata.Labels[stage.VersionLabel] == workload.V2 && v.Status.ReadyReplicas == want
 		}
 	}
+	err := st.Until(ctx, "a new pod", workload.ReplicaSets, workload.ControlLimit+p.Linger.Std(), func(v *series.View) bool {
+		return v.Spec.Template.Metadata.Labels[stage.VersionLabel] == workload.V2 && v.Status.Replicas == 1
+	})
+	if err != nil {
+		return err
+	}
 	if err := st.Pass(ctx, p.Startup.Std()); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package stalledupdate
 
 import (
 	"fmt"
+	"time"
 
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/deployment"
@@ -43,8 +44,9 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	out.Definitions = append(out.Definitions, workload.ShortDefinition(least))
 	out.Guards = k.Guards(in.Guards, most, Back)
 	out.Claims = append(out.Claims, k.Moves(Drilled, 1))
+	out.Claims = append(out.Claims, k.PodsFollow(Drilled)...)
 	out.Claims = append(out.Claims, p.stall(k, stalled.Final())...)
-	out.Claims = append(out.Claims, p.deadline(k, stalled.Final())...)
+	out.Claims = append(out.Claims, p.deadline(k, stalled)...)
 	out.Claims = append(out.Claims, p.noRollback(k))
 	out.Claims = append(out.Claims, p.undo(k)...)
 	out.Claims = append(out.Claims, k.Ended(workload.V1, p.Replicas, 3, Drilled)...)
@@ -65,9 +67,10 @@ func (p *Params) stall(k workload.Key, at deployment.Row) []judge.Claim {
 		series.Number(float64(at.Available)), Stalled, deployment.RuleOld))
 }
 
-// deadline: Progressing turns False so long after the last progress, which here
-// is the write of the last size or the last pod that became available.
-func (p *Params) deadline(k workload.Key, at deployment.Row) []judge.Claim {
+// deadline: Progressing turns False so long after the last progress, which is
+// what follows from the last write of a size: pods are made or go, and the
+// Deployment's status counts them.
+func (p *Params) deadline(k workload.Key, stalled deployment.Trace) []judge.Claim {
 	bounds, ok := deployment.DeadlineBounds(p.ProgressDeadlineSeconds)
 	if !ok {
 		return nil
@@ -77,18 +80,27 @@ func (p *Params) deadline(k workload.Key, at deployment.Row) []judge.Claim {
 		ID: "deadline", Sentence: fmt.Sprintf("Progressing is False %d s after the last progress, and not before", p.ProgressDeadlineSeconds),
 		Basis: append(k.Basis(deployment.RuleTimedOut, deployment.RuleProgressing, deployment.RuleRequeue), "timestamps of whole seconds, and what the control loops need"),
 		Check: judge.Within{
-			From: p.lastProgress(at),
+			From: lastWrite(stalled),
 			To:   judge.Cond{Series: workload.Progressing, Op: judge.Equal, Value: series.Text(stuck)},
-			Min:  bounds.NotBefore, Max: bounds.By + workload.Reaction, Window: window,
+			Min:  bounds.NotBefore, Max: bounds.By + p.availability() + workload.Reaction, Window: window,
 		},
 	}}
 }
 
-func (p *Params) lastProgress(at deployment.Row) judge.Cond {
-	if p.Ready > 0 {
-		return judge.Cond{Series: workload.AvailableOf(workload.V2), Op: judge.GreaterEqual, Value: series.Number(float64(p.Ready))}
+// availability: the pods that do become available are progress too, and are so
+// only minReadySeconds after the last write.
+func (p *Params) availability() time.Duration {
+	if p.Ready == 0 {
+		return 0
 	}
-	return judge.Cond{Series: workload.Wanted(workload.V2), Op: judge.GreaterEqual, Value: series.Number(float64(at.Version(workload.V2).Replicas))}
+	return time.Duration(p.MinReadySeconds) * time.Second
+}
+
+// lastWrite is the condition that the last write of the trace makes true.
+func lastWrite(trace deployment.Trace) judge.Cond {
+	writes := trace.Writes()
+	last := writes[len(writes)-1]
+	return judge.Cond{Series: workload.Wanted(last.Version), Op: judge.Equal, Value: series.Number(float64(last.To))}
 }
 
 // noRollback: the controller reports and does nothing more.
@@ -120,6 +132,14 @@ func (p *Params) undo(k workload.Key) []judge.Claim {
 	}
 	return []judge.Claim{
 		revision("revisions-v1", workload.V1, 1, 3),
-		revision("revisions-v2", workload.V2, 0, 2),
+		revision("revisions-v2", workload.V2, p.abandoned()...),
 	}
+}
+
+// abandoned are the revisions of v2: without a history it is cleaned up after the undo.
+func (p *Params) abandoned() []int {
+	if p.RevisionHistoryLimit == 0 {
+		return []int{0, 2, 0}
+	}
+	return []int{0, 2}
 }

@@ -23,7 +23,10 @@ type Params struct {
 // Scenario is stalled-update.
 type Scenario struct{}
 
-var _ scenario.Scenario = Scenario{}
+var (
+	_ scenario.Scenario  = Scenario{}
+	_ scenario.Exclusive = Scenario{}
+)
 
 func (Scenario) Name() string { return "stalled-update" }
 
@@ -56,8 +59,11 @@ func (Scenario) Check(params any, _ map[string]string) error {
 	return p.Deployment.Check()
 }
 
+// Exclusive says so for large Deployments.
+func (Scenario) Exclusive(params any) bool { return workload.Crowd(params.(*Params).Replicas) }
+
 func (Scenario) Expected(params any) time.Duration {
 	p := params.(*Params)
 	deadline := time.Duration(p.ProgressDeadlineSeconds) * time.Second
-	return 10*time.Second + deadline + p.NoRollback.Std() + p.Linger.Std() + p.Quiet.Std()
+	return 10*time.Second + workload.PodTime(2*p.Replicas) + deadline + p.NoRollback.Std() + p.Linger.Std() + p.Quiet.Std()
 }

@@ -85,10 +85,14 @@ func (k Key) Floor(least int, window series.Window) []judge.Claim {
 
 // Existing: terminating pods count in no fence, so more pods may exist than the
 // upper one allows. The greatest number is reported; what bounds it is that
-// every pod was once wanted.
-func (k Key) Existing(most int, window series.Window) judge.Claim {
+// every pod was once wanted, old of them before. Only Recreate waits for them.
+func (k Key) Existing(most, old int, window series.Window) judge.Claim {
+	if k.Deployment.Strategy == Recreate {
+		return k.bound("existing", "no more pods than replicas exist at any time, terminating ones included",
+			Existing, judge.Greatest, float64(k.Deployment.Replicas), float64(k.Deployment.Replicas), window, deployment.RuleRecreateWait)
+	}
 	return k.bound("existing", fmt.Sprintf("pods that exist, terminating ones included, may pass the upper fence of %d: no fence counts them", most),
-		Existing, judge.Greatest, float64(k.Deployment.Replicas), float64(most+k.Deployment.Replicas), window, deployment.RuleNewSize)
+		Existing, judge.Greatest, float64(k.Deployment.Replicas), float64(most+old), window, deployment.RuleNewSize)
 }
 
 // DoneEarly: the rollout is complete while old pods still terminate, for as long
@@ -141,6 +145,37 @@ func (k Key) Ended(version string, replicas, revision int, window series.Window)
 		}
 		out = append(out, k.Final("final-"+v, "the wanted size of "+v+" at the end", Wanted(v), series.Number(float64(want)), window, deployment.RuleOld))
 	}
+	return append(out, k.endedPods(version, replicas, window)...)
+}
+
+// endedPods: what the ReplicaSets say of pods is true of the pods.
+func (k Key) endedPods(version string, replicas int, window series.Window) []judge.Claim {
+	if k.NoPods {
+		return []judge.Claim{{
+			ID: "no-pods", Sentence: "no pod ever exists", Basis: k.Basis(deployment.RuleNewSize),
+			Check: judge.Sequence{Of: Existing, Witness: Replicas, Window: window},
+		}}
+	}
+	n := series.Number(float64(replicas))
+	return []judge.Claim{
+		k.Final("final-ready", "pods of "+version+" that are ready at the end", ReadyOf(version), n, window, deployment.RuleComplete),
+		k.Final("final-existing", "pods that exist at the end, terminating ones included", Existing, n, window, deployment.RuleOld),
+	}
+}
+
+// Numbered are the revisions of each version's ReplicaSet, in order, and that
+// there is one of each. Where old ones are cleaned up is for the scenario revisions.
+func (k Key) Numbered(window series.Window, revisions map[string][]int) []judge.Claim {
+	var out []judge.Claim
+	for _, v := range k.Versions {
+		out = append(out, judge.Claim{
+			ID: "revisions-" + v, Sentence: "the ReplicaSet of " + v + " has exactly these revisions, 0 before it exists", Basis: k.Basis(deployment.RuleRevision),
+			Check: judge.Sequence{Of: RevisionOf(v), Want: judge.Numbers(revisions[v]...), Window: window},
+		}, judge.Claim{
+			ID: "one-set-" + v, Sentence: "there is never a second ReplicaSet of " + v, Basis: k.Basis(deployment.RuleTemplate),
+			Check: judge.Bound{Of: Sets(v), Extreme: judge.Greatest, Low: 1, High: 1, Window: window},
+		})
+	}
 	return out
 }
 
@@ -176,7 +211,7 @@ func (k Key) chart() judge.Chart {
 	}
 	sizes.Lines = append(sizes.Lines, judge.Line{Series: Total, Label: "total"})
 	ready.Lines = append(ready.Lines, judge.Line{Series: Ready, Label: "total"})
-	c.Panels = append(c.Panels, sizes, ready, judge.Panel{Title: "pods", Unit: "pods", Lines: []judge.Line{
+	c.Panels = append(c.Panels, sizes, ready, judge.Panel{Title: "pods that exist", Unit: "pods", Lines: []judge.Line{
 		{Series: Existing, Label: "existing"}, {Series: Terminating, Label: "terminating"}, {Series: Available, Label: "available by status"},
 	}})
 	return c
@@ -185,7 +220,7 @@ func (k Key) chart() judge.Chart {
 // FenceTable is what the fences are at some sizes, for those who choose them.
 func (k Key) FenceTable(sizes ...int) judge.Table {
 	t := judge.Table{
-		Title: fmt.Sprintf("fences of maxSurge %s and maxUnavailable %s", k.Deployment.MaxSurge, k.Deployment.MaxUnavailable),
+		Title: fmt.Sprintf("fences of maxSurge %s and maxUnavailable %s; pods that terminate count in none (ask with linger)", k.Deployment.MaxSurge, k.Deployment.MaxUnavailable),
 		Head:  []string{"replicas", "surge", "unavailable", "least available", "most wanted", "old pods go"},
 	}
 	for _, n := range sizes {
@@ -209,7 +244,7 @@ func (k Key) TraceTable(trace deployment.Trace) judge.Table {
 	for _, v := range k.Versions {
 		t.Head = append(t.Head, v+" wanted", v+" available")
 	}
-	t.Head = append(t.Head, "available", "total")
+	t.Head = append(t.Head, "available", "wanted")
 	for _, row := range append([]deployment.Row{trace.Start}, trace.Rows...) {
 		t.Rows = append(t.Rows, k.traceRow(row))
 	}
@@ -229,13 +264,20 @@ func elide(rows [][]string) [][]string {
 	return slices.Concat(rows[:head], [][]string{gap}, rows[len(rows)-tail:])
 }
 
+func written(w deployment.Write) string {
+	if w.Why == deployment.RuleCreate {
+		return fmt.Sprintf("%s made with %d", w.Version, w.To)
+	}
+	return fmt.Sprintf("%s %d → %d", w.Version, w.From, w.To)
+}
+
 func (k Key) traceRow(row deployment.Row) []string {
 	event := row.Event
 	for i, w := range row.Writes {
 		if i > 0 || event != "" {
 			event += ", "
 		}
-		event += fmt.Sprintf("%s %d → %d", w.Version, w.From, w.To)
+		event += written(w)
 	}
 	out := []string{event}
 	for _, v := range k.Versions {

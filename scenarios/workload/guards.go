@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"slices"
+
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/deployment"
 	"reckon.dev/reckon/harness/series"
@@ -28,6 +30,15 @@ func ShortDefinition(least int) series.Definition {
 	return series.Definition{Name: Short, Unit: "pods", Doc: "available pods that are missing below the lower fence", Derive: &series.Derived{
 		Inputs: []string{Available}, Value: func(in []float64) float64 { return max(0, float64(least)-in[0]) },
 	}}
+}
+
+// GuardsOf are the fences as limits, as far as the drill sets any: where the
+// fences are claims already, they are asked for as guards only if somebody does.
+func (k Key) GuardsOf(limits map[string]float64, most int, window series.Window) []judge.Guard {
+	return slices.DeleteFunc(k.Guards(limits, most, window), func(g judge.Guard) bool {
+		_, asked := limits[g.ID]
+		return !asked
+	})
 }
 
 // Guards are the fences as limits. The prediction needs ShortDefinition.

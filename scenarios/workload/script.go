@@ -133,8 +133,8 @@ func (s *Script) Undo(ctx context.Context, revision int64) (string, error) {
 }
 
 // Still waits until the controllers are at rest: the Deployment's has observed
-// our last write, every ReplicaSet has the pods that it wants, and nothing has
-// changed for half a second.
+// our last write, every ReplicaSet has the pods that it wants, those that are
+// ready are available, none still terminates, and nothing has changed for half a second.
 func (s *Script) Still(ctx context.Context, limit time.Duration) error {
 	begin := s.Stage.Clock.Now()
 	if err := s.Stage.Until(ctx, "our last write observed", Deployments, limit, s.current); err != nil {
@@ -147,19 +147,26 @@ func (s *Script) Still(ctx context.Context, limit time.Duration) error {
 			}
 		}
 		switch {
-		case s.sized():
+		case s.sized() && s.all(Pods, isLive):
 			return nil
 		case s.Stage.Clock.Since(begin) > limit:
-			return fmt.Errorf("ReplicaSets with the pods that they want: %w within %s", stage.ErrNotReached, limit)
+			return fmt.Errorf("ReplicaSets with the pods that they want, and no other: %w within %s", stage.ErrNotReached, limit)
 		}
 	}
 }
 
 // sized says whether every ReplicaSet has seen its size and has that many pods.
 func (s *Script) sized() bool {
-	for _, o := range s.Stage.Recorder.Objects(ReplicaSets, s.Stage.Namespace) {
+	return s.all(ReplicaSets, func(v *series.View) bool {
+		return Observed(v) && v.Status.Replicas == int(number(v.Spec.Replicas)) && v.Status.ReadyReplicas == v.Status.AvailableReplicas
+	})
+}
+
+// all says whether all objects of the resource match, as they are now.
+func (s *Script) all(resource string, match func(v *series.View) bool) bool {
+	for _, o := range s.Stage.Recorder.Objects(resource, s.Stage.Namespace) {
 		var v series.View
-		if json.Unmarshal(o.Body, &v) != nil || !Observed(&v) || v.Status.Replicas != int(number(v.Spec.Replicas)) {
+		if json.Unmarshal(o.Body, &v) != nil || !match(&v) {
 			return false
 		}
 	}

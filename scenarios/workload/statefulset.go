@@ -16,7 +16,7 @@ type StatefulSet struct {
 	Replicas       int               `json:"replicas" min:"0" max:"50" doc:"replicas of the StatefulSet"`
 	Partition      int               `json:"partition" min:"0" max:"1000" doc:"updateStrategy.rollingUpdate.partition: ordinals below it stay"`
 	Policy         string            `json:"policy" enum:"OrderedReady,Parallel" doc:"podManagementPolicy"`
-	MaxUnavailable share.Share       `json:"maxUnavailable" doc:"pods that an update may have down at once, a number or a percentage, which is rounded down; 0 leaves it unset"`
+	MaxUnavailable share.Share       `json:"maxUnavailable" doc:"pods that an update may have down at once, a number or a percentage, which is rounded down, to at least 1; 0 leaves it unset"`
 	Linger         scenario.Duration `json:"linger" doc:"how long a pod takes to terminate"`
 }
 

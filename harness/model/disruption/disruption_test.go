@@ -2,6 +2,7 @@ package disruption_test
 
 import (
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,4 +142,18 @@ func TestAllowanceIsWhatIsHealthyBeyondDesired(t *testing.T) {
 			t.Fatalf("%+v", s)
 		}
 	})
+}
+
+func TestEveryRuleHasAPlaceInEveryRelease(t *testing.T) {
+	for version, tag := range map[string]string{"v1.34.2": "v1.34.2", "v1.35.0": "v1.36.0", "v1.36.0": "v1.36.0", "v1.37.2": "v1.37.2"} {
+		rules, _ := disruption.RulesFor(version)
+		for _, rule := range disruption.AllRules() {
+			if got := rules.Basis(rule); !strings.HasSuffix(got, " ("+tag+")") || strings.Contains(got, ":0 ") {
+				t.Errorf("%s: the basis of %s is %q", version, rule, got)
+			}
+		}
+		if rules.Basis("none such") != "" {
+			t.Error("a rule that does not exist has a basis")
+		}
+	}
 }

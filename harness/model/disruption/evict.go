@@ -38,12 +38,11 @@ type Request struct {
 
 // An Answer is what comes back, and what was done.
 type Answer struct {
-	// Code is that of the Status object, which clients go by.
+	// Code is that of the Status object and of the response. More than one budget is a
+	// Status in place of an error in eviction.go:224, under which the handler would write
+	// 201, but FinishRequest makes an error of it.
+	// apiserver v0.37.2, pkg/endpoints/handlers/finisher/finisher.go:61
 	Code int
-	// HTTP is the code of the response itself. It is the same but for more than one
-	// budget: there the server answers 201 with a failure of code 500 in the body.
-	// eviction.go:224; apiserver v0.37.2, pkg/endpoints/handlers/create.go:227
-	HTTP int
 	// Deleted says that the pod is now being deleted.
 	Deleted bool
 	// Charged says that the budget's allowance went down by one.
@@ -70,7 +69,7 @@ func (r Rules) Evict(q Request) (Answer, Status) {
 		return q.remove(Answer{}, Conflict), status
 	case 1:
 	default:
-		return Answer{Code: InternalServerError, HTTP: Created,
+		return Answer{Code: InternalServerError,
 			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."}, status
 	}
 	budget := q.Guards[0].Budget
@@ -110,13 +109,13 @@ func (b Budget) lets(s Status) bool {
 // allowance is lost until DeletionTimeout. eviction.go:302
 func (q Request) remove(a Answer, onConflict int) Answer {
 	if q.OtherUID {
-		a.Code, a.HTTP = onConflict, onConflict
+		a.Code = onConflict
 		if a.Message == "" {
 			a.Message = "the UID in the precondition does not match"
 		}
 		return a
 	}
-	return Answer{Code: Created, HTTP: Created, Charged: a.Charged, Deleted: !q.DryRun}
+	return Answer{Code: Created, Charged: a.Charged, Deleted: !q.DryRun}
 }
 
 const violates = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -124,7 +123,7 @@ const violates = "Cannot evict pod as it would violate the pod's disruption budg
 // stillProcessed is createTooManyRequestsError. eviction.go:414
 func stillProcessed(b Budget) Answer {
 	return Answer{
-		Code: TooManyRequests, HTTP: TooManyRequests, RetryAfter: 10, Message: violates,
+		Code: TooManyRequests, RetryAfter: 10, Message: violates,
 		Cause: fmt.Sprintf("The disruption budget %s is still being processed by the server.", b.Name),
 	}
 }
@@ -140,13 +139,13 @@ func (r Rules) refuse(b Budget, s Status) (Answer, bool) {
 		return r.forbid(b, "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
 			"too many pending evictions not confirmed by PDB controller"), true
 	case s.DisruptionsAllowed == 0:
-		return Answer{Code: TooManyRequests, HTTP: TooManyRequests, Message: violates, Cause: r.cause(b, s)}, true
+		return Answer{Code: TooManyRequests, Message: violates, Cause: r.cause(b, s)}, true
 	}
 	return Answer{}, false
 }
 
 func (r Rules) forbid(b Budget, message, cause string) Answer {
-	a := Answer{Code: Forbidden, HTTP: Forbidden, Message: fmt.Sprintf("poddisruptionbudget.policy %q is forbidden: %s", b.Name, message)}
+	a := Answer{Code: Forbidden, Message: fmt.Sprintf("poddisruptionbudget.policy %q is forbidden: %s", b.Name, message)}
 	if r.CauseOnForbidden {
 		a.Cause = fmt.Sprintf("The disruption budget %s does not allow evicting pods currently: %s", b.Name, cause)
 	}

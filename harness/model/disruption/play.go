@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -29,7 +30,13 @@ type Drill struct {
 	Budgets []Budget
 	// Evictions is how many are asked for. 0 is a drain of the node that holds all pods
 	// of the start: until they are gone, or until nothing more can change.
-	Evictions   int
+	Evictions int
+	// Rounds, if not 0, makes the drain one like kubectl's: each round asks for every pod
+	// that is still there, but no more for one whose answer was an error, and new pods
+	// become ready between the rounds. It ends after that many rounds without success.
+	// kubectl asks for all pods at once and has no such end but its --timeout.
+	// k8s.io/kubectl/pkg/drain/drain.go:284 (v0.37.2)
+	Rounds      int
 	Replacement Replacement
 }
 
@@ -41,6 +48,15 @@ type Row struct {
 	Status Status
 	// Ready is how many pods were ready and not being deleted right after the answer.
 	Ready int
+	// Round is 1 in the first round of a drain in rounds.
+	Round int
+}
+
+// A Look is what can be read at an instant: from the budget, and from the pods.
+type Look struct {
+	Status Status
+	// Ready and Live pods; none of them is being deleted.
+	Ready, Live int
 }
 
 // A Trace is the answers of a Drill.
@@ -49,6 +65,10 @@ type Trace struct {
 	// ReadyAtStart is as Row.Ready.
 	ReadyAtStart int
 	Rows         []Row
+	// Looks are all instants: the start, and for each answer, as far as something changed,
+	// the charge of the API server, the controller's next look with a new pod that is not
+	// ready, and its look at that pod when it is. Several become ready one by one.
+	Looks []Look
 	// Forever says that the last refusal would be repeated for ever.
 	Forever bool
 }
@@ -79,6 +99,11 @@ func Play(rules Rules, d Drill) Trace {
 	}
 	p.sync()
 	p.trace.Start, p.trace.ReadyAtStart = p.status(), p.ready()
+	p.look()
+	if d.Rounds > 0 {
+		p.rounds()
+		return p.trace
+	}
 	for (d.Evictions == 0 || len(p.trace.Rows) < d.Evictions) && len(p.targets) > 0 {
 		if p.evict(); d.Evictions == 0 && p.trace.Forever {
 			break
@@ -110,19 +135,39 @@ func (p *player) ready() int {
 	return n
 }
 
+func (p *player) look() {
+	now := Look{Status: p.status(), Ready: p.ready(), Live: len(p.pods)}
+	now.Status.Disrupted = maps.Clone(now.Status.Disrupted)
+	p.trace.Looks = append(p.trace.Looks, now)
+}
+
+// rounds is a drain as kubectl does it.
+func (p *player) rounds() {
+	for round, idle := 1, 0; len(p.targets) > 0 && idle < p.drill.Rounds; round++ {
+		idle++
+		for _, name := range slices.Clone(p.targets) {
+			row := p.ask(name)
+			row.Round = round
+			if row.Answer.Deleted {
+				idle = 0
+			}
+			if row.Answer.Code == InternalServerError {
+				p.drop(name)
+			}
+			p.sync()
+			row.Status = p.status()
+			p.trace.Rows = append(p.trace.Rows, row)
+		}
+		if p.drill.Replacement != Never {
+			p.getReady()
+		}
+	}
+	p.trace.Forever = len(p.targets) > 0
+}
+
 func (p *player) evict() {
-	target := slices.IndexFunc(p.pods, func(pod Pod) bool { return pod.Name == p.targets[0] })
-	answer, status := p.rules.Evict(Request{Pod: p.pods[target], Guards: p.guards})
-	if len(p.guards) == 1 {
-		p.guards[0].Status = status
-	}
-	row := Row{Pod: p.targets[0], Answer: answer}
-	if answer.Deleted {
-		p.pods = slices.Delete(p.pods, target, target+1)
-		p.targets = p.targets[1:]
-		p.replace()
-	}
-	row.Ready = p.ready()
+	row := p.ask(p.targets[0])
+	answer := row.Answer
 	if p.drill.Replacement == AfterEach {
 		p.getReady()
 	}
@@ -130,6 +175,29 @@ func (p *player) evict() {
 	p.sync()
 	row.Status = p.status()
 	p.trace.Rows = append(p.trace.Rows, row)
+}
+
+// ask asks for the eviction of a pod and makes a new one in its place.
+func (p *player) ask(name string) Row {
+	target := slices.IndexFunc(p.pods, func(pod Pod) bool { return pod.Name == name })
+	answer, status := p.rules.Evict(Request{Pod: p.pods[target], Guards: p.guards})
+	if len(p.guards) == 1 {
+		p.guards[0].Status = status
+	}
+	if answer.Deleted {
+		p.pods = slices.Delete(p.pods, target, target+1)
+		p.drop(name)
+		p.look()
+		p.replace()
+		p.sync()
+		p.look()
+	}
+	return Row{Pod: name, Answer: answer, Ready: p.ready()}
+}
+
+// drop takes a pod off those to be asked for.
+func (p *player) drop(name string) {
+	p.targets = slices.DeleteFunc(p.targets, func(target string) bool { return target == name })
 }
 
 // replace fills up to the wanted number; a surge is not made again.
@@ -140,12 +208,15 @@ func (p *player) replace() {
 	}
 }
 
-// getReady lets the new pods become ready, and reports whether there were any.
+// getReady lets the new pods become ready, one after the other, and reports whether there
+// were any.
 func (p *player) getReady() bool {
 	changed := false
 	for i, pod := range p.pods {
 		if !pod.Ready && strings.HasPrefix(pod.Name, "new-") {
 			p.pods[i].Ready, changed = true, true
+			p.sync()
+			p.look()
 		}
 	}
 	return changed
@@ -167,6 +238,15 @@ func (t Trace) Allowed() []int {
 		out = append(out, r.Status.DisruptionsAllowed)
 	}
 	return out
+}
+
+// Seen are the values that a number took, in order.
+func (t Trace) Seen(number func(Look) int) []int {
+	var out []int
+	for _, look := range t.Looks {
+		out = append(out, number(look))
+	}
+	return slices.Compact(out)
 }
 
 // LeastReady is the fewest pods that were ready at a time; 0 is a gap.

@@ -20,7 +20,7 @@ type Rules struct {
 // read lists the releases whose source was read or compared with one that was.
 var read = map[string]bool{
 	"v1.34.1": true, "v1.34.2": true, "v1.34.5": true,
-	"v1.35.0": true, "v1.35.4": true, "v1.36.0": true, "v1.37.2": true,
+	"v1.35.0": true, "v1.35.4": true, "v1.36.0": true, "v1.36.3": true, "v1.37.2": true,
 }
 
 // RulesFor returns the rules of a release such as "v1.37.2"; what nobody read, or is not a

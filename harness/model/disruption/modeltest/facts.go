@@ -78,7 +78,7 @@ func options(words []string, numbers map[string]*int, others func(key, value str
 func evictions(budgets []disruption.Budget, words []string) (factsFunc, error) {
 	d := disruption.Drill{Replicas: 1, Budgets: budgets, Replacement: disruption.Never}
 	err := options(words, map[string]*int{
-		"replicas": &d.Replicas, "unready": &d.Unready, "surge": &d.Surge, "n": &d.Evictions,
+		"replicas": &d.Replicas, "unready": &d.Unready, "surge": &d.Surge, "n": &d.Evictions, "rounds": &d.Rounds,
 	}, func(key, value string) bool {
 		d.Replacement = disruption.Replacement(value)
 		return key == "replacement" && (d.Replacement == disruption.Never ||
@@ -89,6 +89,15 @@ func evictions(budgets []disruption.Budget, words []string) (factsFunc, error) {
 		facts := map[string]string{
 			"codes": list(trace.Codes()), "allowed": list(trace.Allowed()),
 			"least-ready": strconv.Itoa(trace.LeastReady()), "forever": yes(trace.Forever),
+		}
+		for key, number := range map[string]func(disruption.Look) int{
+			"seen-allowed": func(l disruption.Look) int { return l.Status.DisruptionsAllowed },
+			"seen-healthy": func(l disruption.Look) int { return l.Status.CurrentHealthy },
+			"seen-desired": func(l disruption.Look) int { return l.Status.DesiredHealthy },
+			"seen-ready":   func(l disruption.Look) int { return l.Ready },
+			"seen-live":    func(l disruption.Look) int { return l.Live },
+		} {
+			facts[key] = list(trace.Seen(number))
 		}
 		if n := len(trace.Rows); n > 0 {
 			facts["cause"] = trace.Rows[n-1].Answer.Cause
@@ -206,7 +215,7 @@ func answer(budgets []disruption.Budget, words []string) (factsFunc, error) {
 		}
 		a, after := rules.Evict(q)
 		return map[string]string{
-			"code": strconv.Itoa(a.Code), "http": strconv.Itoa(a.HTTP), "retry": strconv.Itoa(a.RetryAfter),
+			"code": strconv.Itoa(a.Code), "retry": strconv.Itoa(a.RetryAfter),
 			"deleted": yes(a.Deleted), "charged": yes(a.Charged), "message": a.Message, "cause": a.Cause,
 			"allowed": strconv.Itoa(after.DisruptionsAllowed), "disrupted": strconv.Itoa(len(after.Disrupted)),
 		}

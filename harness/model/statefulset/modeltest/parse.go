@@ -231,7 +231,7 @@ func parsePods(spec statefulset.Spec, words []string) (map[int]statefulset.Pod, 
 		case "!":
 			pod.Ready, pod.Available, pod.Failed = false, false, true
 		default:
-			return nil, fmt.Errorf("%q is not a revision with one of ? + - !", w)
+			return nil, fmt.Errorf("%q is not a revision, which one of ? + - ! may follow", w)
 		}
 		pods[spec.Start+i] = pod
 	}

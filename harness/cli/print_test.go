@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"reckon.dev/reckon/harness/engine"
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/report"
+	"reckon.dev/reckon/harness/toolchain"
+)
+
+func TestOfManyRunsOnlyThoseThatDidNotPassHaveTheirPathsPrinted(t *testing.T) {
+	t.Parallel()
+	runs := []report.Run{{Verdict: judge.Verdict{Outcome: judge.Fail}}}
+	dirs := []engine.RunDir{"results/runs/bad"}
+	for range report.Few {
+		runs, dirs = append(runs, report.Run{Verdict: judge.Verdict{Outcome: judge.Pass}}), append(dirs, "results/runs/good")
+	}
+	for name, c := range map[string]struct {
+		runs      int
+		verbose   bool
+		good, all int
+	}{
+		"few":           {report.Few, false, report.Few - 1, 0},
+		"many":          {len(runs), false, 0, 1},
+		"many, verbose": {len(runs), true, report.Few, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			a := &app{IO: IO{Out: &out}, verbose: c.verbose}
+			a.printPaths(runs[:c.runs], dirs[:c.runs])
+			for text, want := range map[string]int{
+				"report: results/runs/bad/report.html\n": 1, "report: results/runs/good/report.html\n": c.good,
+				"reports: a report.html for each run below results/runs\n": c.all,
+			} {
+				if got := strings.Count(out.String(), text); got != want {
+					t.Errorf("%q is there %d times, want %d:\n%s", text, got, want, out.String())
+				}
+			}
+		})
+	}
+}
+
+func TestEachCachedVersionIsListedOnce(t *testing.T) {
+	t.Parallel()
+	got := cachedVersions([]toolchain.Artifact{{Version: "v1", Size: 3 << 20}, {Version: "v2", Size: 1 << 20}, {Version: "v1", Size: 2 << 20}})
+	if want := []string{"v1 (5 MB)", "v2 (1 MB)"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
