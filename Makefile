@@ -6,7 +6,7 @@ COMPONENTS := $(CURDIR)/bin/components
 KEEP = for run in bin/baselines/runs/*Z-*; do \
 	  to=results/baselines/$${run\#\#*Z-}; mkdir -p $$to; cp $$run/recording.jsonl.zst $$run/verdict.json $$to/; done
 
-.PHONY: build drill test unit components lint bench baselines baselines-rollouts baselines-kubernetes clean
+.PHONY: build drill test unit components kind-node lint bench baselines baselines-rollouts baselines-kubernetes clean
 
 # The flags are those that components are built with, so that both share what
 # the compiler has cached.
@@ -19,6 +19,10 @@ drill: build
 # Programs of the integration tests, built or taken from the cache.
 components: build
 	$(RECKON) build --into $(COMPONENTS) etcd kwok kubernetes argo-rollouts
+
+# The image of real clusters' nodes, which their tests want (as root; see README).
+kind-node: build
+	$(RECKON) build kind-node
 
 test: components
 	RECKON_TEST_BINARIES=$(COMPONENTS) RECKON=$(CURDIR)/$(RECKON) $(GO) test -race -timeout 40m ./...

@@ -57,6 +57,9 @@ func (a *app) build(ctx context.Context, args []string, into string) error {
 		if err != nil {
 			return buildError(ctx, err)
 		}
+		for _, img := range artifact.Images {
+			fmt.Fprintf(a.Out, "%s %s  %s  %s@%s\n", artifact.Component, artifact.Version, img.Path, img.Ref, img.Digest)
+		}
 		for _, bin := range artifact.Binaries {
 			fmt.Fprintf(a.Out, "%s %s  %s  sha256:%s\n", artifact.Component, artifact.Version, bin.Path, bin.SHA256)
 			if err := link(bin.Path, into); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"reckon.dev/reckon/harness/cluster/embedded"
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/engine"
 )
 
@@ -17,9 +17,10 @@ func newClean(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove everything of ours that a crash left",
-		Long: `Remove processes, directories and half-built components that a crash left.
+		Long: `Remove processes, containers, networks, directories and half-built components that a crash left.
 Clusters of a reckon that is still running, and those of "cluster up", stay
-unless --all is given. Results and built components stay.`,
+unless --all is given; with it, the copies of node images in the container
+engine go too. Results and built components stay.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.clean(cmd.Context(), all) },
 	}
@@ -32,13 +33,22 @@ unless --all is given. Results and built components stay.`,
 const abandoned = 6 * time.Hour
 
 func (a *app) clean(ctx context.Context, all bool) error {
-	root, err := a.clustersDir()
+	providers, err := a.providers()
 	if err != nil {
 		return usage(err)
 	}
-	removed, clusterErr := embedded.Clean(ctx, root, all)
+	var removed []cluster.Removed
+	var clusterErr error
+	for _, p := range providers {
+		some, err := p.Clean(ctx, all)
+		removed, clusterErr = append(removed, some...), errors.Join(clusterErr, err)
+	}
 	for _, r := range removed {
-		fmt.Fprintf(a.Out, "removed %s of cluster %s: %s\n", r.Kind, r.Cluster, r.What)
+		of := ""
+		if r.Cluster != "" {
+			of = " of cluster " + r.Cluster
+		}
+		fmt.Fprintf(a.Out, "removed %s%s: %s\n", r.Kind, of, r.What)
 	}
 	b, err := a.builder(a.newStatus())
 	if err != nil {

@@ -3,13 +3,14 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/cluster/embedded"
 	"reckon.dev/reckon/harness/engine"
+	"reckon.dev/reckon/harness/nearest"
 	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/scenario"
 )
@@ -20,42 +21,61 @@ func newCluster(a *app) *cobra.Command {
 	return cmd
 }
 
+// upFlags are what a cluster may be asked to be.
+type upFlags struct {
+	name, provider, version, nodeImage string
+	nodes, workers                     int
+}
+
 func newClusterUp(a *app) *cobra.Command {
-	var name, version string
-	var nodes int
+	var f upFlags
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Bring an embedded cluster up and print its kubeconfig",
+		Short: "Bring a cluster up and print its kubeconfig",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.clusterUp(cmd.Context(), cluster.Options{Name: name, Nodes: nodes, Detached: true}, version)
+			if err := f.check(cmd.Flags().Changed); err != nil {
+				return usage(err)
+			}
+			return a.clusterUp(cmd.Context(), f)
 		},
 	}
-	cmd.Flags().StringVar(&name, "name", "", "name (default: a random one)")
-	cmd.Flags().StringVar(&version, "kubernetes", "", "Kubernetes version")
-	cmd.Flags().IntVar(&nodes, "nodes", 0, "simulated nodes (default 2)")
+	cmd.Flags().StringVar(&f.name, "name", "", "name (default: a random one)")
+	cmd.Flags().StringVar(&f.provider, "provider", "embedded", "embedded (processes, simulated nodes) or kind (containers, nothing simulated)")
+	cmd.Flags().StringVar(&f.version, "kubernetes", "", "Kubernetes version")
+	cmd.Flags().IntVar(&f.nodes, "nodes", 0, "embedded: simulated nodes (default 2)")
+	cmd.Flags().IntVar(&f.workers, "workers", 0, "kind: nodes beside the control plane's")
+	cmd.Flags().StringVar(&f.nodeImage, "node-image", "auto", "kind: auto (kind's own if the engine has or can pull it, else build), build, or a reference")
 	return cmd
 }
 
-func (a *app) clusterUp(ctx context.Context, opts cluster.Options, version string) error {
+// check refuses flags of the other provider.
+func (f upFlags) check(changed func(string) bool) error {
+	foreign := map[string][]string{"embedded": {"workers", "node-image"}, "kind": {"nodes"}}
+	flags, ok := foreign[f.provider]
+	if !ok {
+		return fmt.Errorf("unknown provider %q%s; there are embedded, kind", f.provider, nearest.Hint(f.provider, []string{"embedded", "kind"}))
+	}
+	for _, name := range flags {
+		if changed(name) {
+			return fmt.Errorf("--%s means nothing to the provider %s", name, f.provider)
+		}
+	}
+	return nil
+}
+
+func (a *app) clusterUp(ctx context.Context, f upFlags) error {
 	st := a.newStatus()
-	root, err := a.clustersDir()
-	if err != nil {
-		return usage(err)
+	opts := cluster.Options{Name: f.name, Nodes: f.nodes, Detached: true}
+	newProvider := a.embeddedProvider
+	if f.provider == "kind" {
+		opts.Nodes = f.workers + 1
+		newProvider = a.kindProvider
 	}
-	e, err := a.engine("", false, st)
+	provider, err := newProvider(ctx, f, st)
 	if err != nil {
-		return usage(err)
+		return err
 	}
-	parts, err := e.Build(ctx, plan.Cell{Versions: map[string]string{scenario.Kubernetes: version}})
-	if err != nil {
-		return buildError(ctx, err)
-	}
-	provider, err := engine.Embedded(root, parts)
-	if err != nil {
-		return usage(err)
-	}
-	provider.Config.Progress = func(step string) { st.line("%s", step) }
 	c, err := provider.Up(ctx, opts)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -68,31 +88,55 @@ func (a *app) clusterUp(ctx context.Context, opts cluster.Options, version strin
 	return nil
 }
 
+func (a *app) embeddedProvider(ctx context.Context, f upFlags, st *status) (cluster.Provider, error) {
+	root, err := a.clustersDir()
+	if err != nil {
+		return nil, usage(err)
+	}
+	e, err := a.engine("", false, st)
+	if err != nil {
+		return nil, usage(err)
+	}
+	parts, err := e.Build(ctx, plan.Cell{Versions: map[string]string{scenario.Kubernetes: f.version}})
+	if err != nil {
+		return nil, buildError(ctx, err)
+	}
+	provider, err := engine.Embedded(root, parts)
+	if err != nil {
+		return nil, usage(err)
+	}
+	provider.Config.Progress = func(step string) { st.line("%s", step) }
+	return provider, nil
+}
+
 func newClusterDown(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down NAME",
 		Short: "Remove a cluster",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			root, err := a.clustersDir()
-			if err != nil {
-				return usage(err)
-			}
-			clusters, err := embedded.List(root)
-			if err != nil {
-				return usage(err)
-			}
-			for _, c := range clusters {
-				if c.Name == args[0] {
-					if err := embedded.Down(cmd.Context(), root, c.Name); err != nil {
-						return &exitError{ExitCleanup, &engine.CleanupError{Err: err}}
-					}
-					return nil
-				}
-			}
-			return usage(fmt.Errorf("%w: %q; see reckon cluster list", cluster.ErrNotFound, args[0]))
-		},
+		RunE:  func(cmd *cobra.Command, args []string) error { return a.clusterDown(cmd.Context(), args[0]) },
 	}
+}
+
+func (a *app) clusterDown(ctx context.Context, name string) error {
+	providers, err := a.providers()
+	if err != nil {
+		return usage(err)
+	}
+	for _, p := range providers {
+		clusters, err := p.List(ctx)
+		if err != nil {
+			return usage(err)
+		}
+		if !slices.ContainsFunc(clusters, func(c cluster.Summary) bool { return c.Name == name }) {
+			continue
+		}
+		if err := p.Down(ctx, name); err != nil {
+			return &exitError{ExitCleanup, &engine.CleanupError{Err: err}}
+		}
+		return nil
+	}
+	return usage(fmt.Errorf("%w: %q; see reckon cluster list", cluster.ErrNotFound, name))
 }
 
 func newClusterList(a *app) *cobra.Command {
@@ -101,31 +145,39 @@ func newClusterList(a *app) *cobra.Command {
 		Use:   "list",
 		Short: "List clusters",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output, "text", "json"); err != nil {
 				return usage(err)
 			}
-			root, err := a.clustersDir()
-			if err != nil {
-				return usage(err)
-			}
-			clusters, err := embedded.List(root)
-			if err != nil {
-				return usage(err)
-			}
-			if output == "json" {
-				return encode(a.Out, clusters)
-			}
-			tw := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(tw, "NAME\tPHASE\tPROCESSES\tCREATED\tOWNER\tKUBECONFIG")
-			for _, c := range clusters {
-				fmt.Fprintf(tw, "%s\t%s\t%d of %d\t%s\t%s\t%s\n", c.Name, c.Phase, c.Running, c.Processes, c.Created.Format("2006-01-02 15:04:05"), owner(c), c.Kubeconfig)
-			}
-			return tw.Flush()
+			return a.clusterList(cmd.Context(), output)
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	return cmd
+}
+
+func (a *app) clusterList(ctx context.Context, output string) error {
+	providers, err := a.providers()
+	if err != nil {
+		return usage(err)
+	}
+	var clusters []cluster.Summary
+	for _, p := range providers {
+		some, err := p.List(ctx)
+		if err != nil {
+			return usage(err)
+		}
+		clusters = append(clusters, some...)
+	}
+	if output == "json" {
+		return encode(a.Out, clusters)
+	}
+	tw := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "NAME\tPROVIDER\tPHASE\tRUNNING\tCREATED\tOWNER\tKUBECONFIG")
+	for _, c := range clusters {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%s\n", c.Name, c.Provider, c.Phase, c.Running, c.Processes, c.Created.Format("2006-01-02 15:04:05"), owner(c), c.Kubeconfig)
+	}
+	return tw.Flush()
 }
 
 func owner(c cluster.Summary) string {

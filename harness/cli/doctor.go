@@ -26,8 +26,9 @@ func newDoctor(a *app) *cobra.Command {
 
 // finding is one line of the doctor: what was looked at, what it means.
 type finding struct {
-	ok   bool
-	what string
+	ok       bool
+	what     string
+	optional bool // lacking it, only --provider kind does not work
 }
 
 func (a *app) doctor(ctx context.Context) error {
@@ -36,11 +37,15 @@ func (a *app) doctor(ctx context.Context) error {
 		return usage(err)
 	}
 	bad := 0
-	for _, f := range []finding{
+	findings := []finding{
 		platform(), goCommand(ctx), compiler(), freeDisk(cache), freeMemory(), openFiles(), a.registry(ctx),
-	} {
+	}
+	for _, f := range append(findings, a.kindFindings(ctx)...) {
 		mark := "ok  "
-		if !f.ok {
+		switch {
+		case !f.ok && f.optional:
+			mark = "lack"
+		case !f.ok:
 			mark = "LACK"
 			bad++
 		}
@@ -53,22 +58,22 @@ func (a *app) doctor(ctx context.Context) error {
 }
 
 func platform() finding {
-	return finding{runtime.GOOS == "linux", fmt.Sprintf("%s/%s, %d CPUs: embedded clusters run on Linux only", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}
+	return finding{ok: runtime.GOOS == "linux", what: fmt.Sprintf("%s/%s, %d CPUs: embedded clusters run on Linux only", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}
 }
 
 func goCommand(ctx context.Context) finding {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
 	if err != nil {
-		return finding{false, "no go command in PATH: components are built from their Go modules"}
+		return finding{ok: false, what: "no go command in PATH: components are built from their Go modules"}
 	}
-	return finding{true, "Go " + strings.TrimSpace(strings.TrimPrefix(string(out), "go")) + ": builds every component whose go.mod wants no newer one"}
+	return finding{ok: true, what: "Go " + strings.TrimSpace(strings.TrimPrefix(string(out), "go")) + ": builds every component whose go.mod wants no newer one"}
 }
 
 func compiler() finding {
 	if _, err := exec.LookPath("gcc"); err != nil {
-		return finding{true, "no gcc: only the race detector of `make test` needs it"}
+		return finding{ok: true, what: "no gcc: only the race detector of `make test` needs it"}
 	}
-	return finding{true, "gcc: `make test` can use the race detector"}
+	return finding{ok: true, what: "gcc: `make test` can use the race detector"}
 }
 
 // Building Kubernetes and one controller fills about 10 GB of the caches.
@@ -79,16 +84,16 @@ func freeDisk(dir string) finding {
 		var s unix.Statfs_t
 		if unix.Statfs(dir, &s) == nil {
 			free := s.Bavail * uint64(s.Bsize)
-			return finding{free >= wantDisk, fmt.Sprintf("%d GB free at %s: a first build fills about 10 GB of caches", free>>30, dir)}
+			return finding{ok: free >= wantDisk, what: fmt.Sprintf("%d GB free at %s: a first build fills about 10 GB of caches", free>>30, dir)}
 		}
 	}
-	return finding{false, "the free disk space cannot be read"}
+	return finding{ok: false, what: "the free disk space cannot be read"}
 }
 
 func freeMemory() finding {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
-		return finding{false, "the free memory cannot be read"}
+		return finding{ok: false, what: "the free memory cannot be read"}
 	}
 	var kb uint64
 	for line := range strings.Lines(string(text)) {
@@ -96,24 +101,24 @@ func freeMemory() finding {
 			break
 		}
 	}
-	return finding{kb<<10 >= wantMemory, fmt.Sprintf("%d MB of memory available: a cluster with its controller takes about 1 GB, linking the API server 1.5 GB", kb>>10)}
+	return finding{ok: kb<<10 >= wantMemory, what: fmt.Sprintf("%d MB of memory available: a cluster with its controller takes about 1 GB, linking the API server 1.5 GB", kb>>10)}
 }
 
 func openFiles() finding {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return finding{false, "the limit of open files cannot be read"}
+		return finding{ok: false, what: "the limit of open files cannot be read"}
 	}
-	return finding{limit.Max >= wantFiles, fmt.Sprintf("%d open files allowed: four clusters at a time want %d (ulimit -n)", limit.Max, wantFiles)}
+	return finding{ok: limit.Max >= wantFiles, what: fmt.Sprintf("%d open files allowed: four clusters at a time want %d (ulimit -n)", limit.Max, wantFiles)}
 }
 
 func (a *app) registry(ctx context.Context) finding {
 	b, err := a.builder(a.newStatus())
 	if err != nil {
-		return finding{false, err.Error()}
+		return finding{ok: false, what: err.Error()}
 	}
 	if _, err := b.Versions(ctx, toolchain.Catalogue()[0].Name); err != nil {
-		return finding{true, "the Go module registry does not answer: only what is cached can be used"}
+		return finding{ok: true, what: "the Go module registry does not answer: only what is cached can be used"}
 	}
-	return finding{true, "the Go module registry answers"}
+	return finding{ok: true, what: "the Go module registry answers"}
 }

@@ -154,6 +154,6 @@ type Summary struct {
 // Removed is one thing that Clean removed.
 type Removed struct {
 	Cluster string `json:"cluster"`
-	Kind    string `json:"kind"` // "process" or "directory"
+	Kind    string `json:"kind"` // "process", "directory", "container", "network" or "image"
 	What    string `json:"what"`
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -83,10 +84,11 @@ type workshop struct {
 	gocmd      *goCommand
 	goVer      string
 	now        func() time.Time
+	builder    *Builder
 }
 
 func (b *Builder) workshop(ctx context.Context) (*workshop, error) {
-	s := &workshop{components: b.Components, cache: cache{b.Cache}, now: b.Now}
+	s := &workshop{components: b.Components, cache: cache{b.Cache}, now: b.Now, builder: b}
 	if s.components == nil {
 		s.components = Catalogue()
 	}
@@ -120,6 +122,21 @@ func (b *Builder) workshop(ctx context.Context) (*workshop, error) {
 // source chooses where the component comes from.
 func (s *workshop) source(c Component, req Request, m *meter) (Source, error) {
 	job := compilation{component: c, version: req.Version, gocmd: s.gocmd, meter: m}
+	if req.Dir != "" && c.Recipe != "" {
+		return nil, fmt.Errorf("%w: %s is not compiled from sources of its own", ErrDirectory, c.Name)
+	}
+	switch c.Recipe {
+	case RecipeOwn:
+		if req.Version != c.Default {
+			return nil, &VersionError{Kind: ErrVersionUnavailable, Component: c.Name, Version: req.Version,
+				Reason: "reckon carries one version of it", Available: c.Known}
+		}
+		return &ownSource{compilation: job}, nil
+	case RecipeDebian:
+		return &debianSource{job}, nil
+	case RecipeNode:
+		return &nodeSource{compilation: job, builder: s.builder}, nil
+	}
 	if req.Dir == "" {
 		return &moduleSource{compilation: job, cache: s.cache, goVer: s.goVer}, nil
 	}
@@ -156,7 +173,8 @@ func (s *workshop) key(c Component, a Artifact, inputs []string) string {
 
 // content is the part of a component that decides what an entry holds.
 func (c Component) content() Component {
-	return Component{Name: c.Name, Module: c.Module, Programs: c.Programs, LDFlags: c.LDFlags, Assets: c.Assets, Edits: c.Edits}
+	return Component{Name: c.Name, Module: c.Module, Programs: c.Programs, LDFlags: c.LDFlags, Assets: c.Assets, Edits: c.Edits,
+		Recipe: c.Recipe, Packages: c.Packages, Tags: c.Tags, CGO: c.CGO}
 }
 
 // obtain returns the entry of a, making it if need be.
@@ -198,6 +216,24 @@ func (s *workshop) obtain(ctx context.Context, c Component, src Source, a Artifa
 	}
 	m.phase(PhaseReady)
 	return load(entry)
+}
+
+// Cached says whether some entry of the component at its default version, or the
+// one given, is in the cache. Building it may still have to make a newer one.
+func (b *Builder) Cached(ctx context.Context, req Request) bool {
+	s, err := b.workshop(ctx)
+	if err != nil {
+		return false
+	}
+	c, err := find(s.components, req.Component)
+	if err != nil {
+		return false
+	}
+	if req.Version == "" {
+		req.Version = c.Default
+	}
+	entries, err := s.cache.entries(c.Name)
+	return err == nil && slices.ContainsFunc(entries, func(a Artifact) bool { return a.Version == req.Version })
 }
 
 // Clean removes what killed builders left in the cache and is older than the

@@ -15,6 +15,7 @@ import (
 // cache is the directory of everything built:
 //
 //	bin/<component>/<version>-<short key>/   manifest.json, bin/, assets/
+//	images/<component>/<tag>/                image.json, image.tar of a component's programs
 //	pins/<component>@<version>-<programs>/   go.mod, go.sum of versions not pinned in the source
 //	locks/<component>@<version>.lock         held while one of the above is made
 //	tmp/<component>@<version>/<random>/      what is being made; garbage unless its lock is held
@@ -29,6 +30,7 @@ type Artifact struct {
 	Key       string    `json:"key"` // SHA-256 in hex of everything that decides the content
 	Origin    Origin    `json:"origin"`
 	Binaries  []Binary  `json:"binaries"`
+	Images    []Image   `json:"images,omitempty"`
 	Assets    string    `json:"assets,omitempty"` // directory of the component's manifests, or empty
 	Go        string    `json:"go"`               // e.g. go1.26.8
 	Platform  string    `json:"platform"`         // e.g. linux/amd64
@@ -44,6 +46,15 @@ type Binary struct {
 	Path   string `json:"path"` // absolute; relative to the entry in the manifest
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"` // bytes
+}
+
+// Image is one container image of an artifact, as an archive for docker load.
+type Image struct {
+	Ref    string `json:"ref"`    // name and tag; the tag holds what decides the content
+	Path   string `json:"path"`   // absolute; relative to the entry in the manifest
+	Digest string `json:"digest"` // of its manifest
+	ID     string `json:"id"`     // of its configuration: what engines call the image's id
+	Size   int64  `json:"size"`   // of the archive, bytes
 }
 
 // Path returns the path of a program, or an error that names the programs.
@@ -77,6 +88,9 @@ func (a Artifact) Verify(ctx context.Context) error {
 }
 
 const manifest = "manifest.json"
+
+// imageList is where a source says what images it made, for seal.
+const imageList = "images.json"
 
 func fileName(version string) string { return strings.ReplaceAll(version, ":", "-") }
 
@@ -160,6 +174,13 @@ func load(dir string) (Artifact, error) {
 			return Artifact{}, fmt.Errorf("%w: %s is not the file that was built", ErrDamaged, b.Path)
 		}
 	}
+	for i := range a.Images {
+		img := &a.Images[i]
+		img.Path = filepath.Join(dir, img.Path)
+		if info, err := os.Stat(img.Path); err != nil || info.Size() != img.Size {
+			return Artifact{}, fmt.Errorf("%w: %s is not the archive that was made", ErrDamaged, img.Path)
+		}
+	}
 	if a.Assets != "" {
 		a.Assets = filepath.Join(dir, a.Assets)
 		if _, err := os.Stat(a.Assets); err != nil {
@@ -182,7 +203,16 @@ func seal(dir string, a Artifact, programs []Program) error {
 	if _, err := os.Stat(filepath.Join(dir, "assets")); err == nil {
 		a.Assets = "assets"
 	}
-	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+	raw, err := os.ReadFile(filepath.Join(dir, imageList))
+	if err == nil {
+		err = json.Unmarshal(raw, &a.Images)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -195,7 +225,7 @@ func seal(dir string, a Artifact, programs []Program) error {
 	if err != nil {
 		return err
 	}
-	raw, err := json.MarshalIndent(a, "", "  ")
+	raw, err = json.MarshalIndent(a, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -80,6 +80,9 @@ func checkVersion(c Component, version string) error {
 
 // packages are the import paths of the programs below a module path.
 func (c Component) packages() []string {
+	if c.Recipe == RecipeOwn {
+		return []string{"reckon.build/" + c.Name}
+	}
 	out := make([]string, len(c.Programs))
 	for i, p := range c.Programs {
 		out[i] = c.Module
@@ -98,6 +101,9 @@ func (c Component) ldflags(version, sum string) string {
 	fill := strings.NewReplacer("{version}", version, "{major}", major, "{minor}", minor, "{sum}", sum)
 	var b strings.Builder
 	b.WriteString("-s -w")
+	if c.CGO {
+		b.WriteString(" -linkmode=external -extldflags=-static")
+	}
 	for _, x := range c.LDFlags {
 		b.WriteString(" -X " + fill.Replace(x))
 	}

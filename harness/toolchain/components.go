@@ -26,10 +26,33 @@ type Component struct {
 	// Edits are changes to the sources that reckon cannot do without.
 	Edits []Edit
 
+	// Recipe says how the component is made. Empty: compiled from its module.
+	Recipe Recipe `json:",omitempty"`
+
+	// Packages of Debian, for a root file system.
+	Packages []string `json:",omitempty"`
+
+	// Tags are build tags.
+	Tags []string `json:",omitempty"`
+
+	// CGO: the programs hold C code, so they need a C compiler. They are
+	// linked statically, since they run on another root file system.
+	CGO bool `json:",omitempty"`
+
 	Oldest  string            // older releases do not build with today's Go
 	Known   []string          // releases that were built and run
 	NeedsGo map[string]string // releases that want a newer Go than most have
 }
+
+// Recipe is a way of making a component.
+type Recipe string
+
+// The recipes beside compiling a module.
+const (
+	RecipeOwn    Recipe = "own"         // compiled from sources that this program carries
+	RecipeDebian Recipe = "debian-root" // a root file system of Debian packages
+	RecipeNode   Recipe = "kind-node"   // an image, put together from other components
+)
 
 // Program is one binary of a component.
 type Program struct {
@@ -40,7 +63,7 @@ type Program struct {
 // Catalogue is every component that can be built. Each call returns a fresh
 // copy.
 func Catalogue() []Component {
-	return []Component{kubernetes(), kubeControllerManager(), etcd(), kwok(), kwokctl(), argoRollouts()}
+	return append([]Component{kubernetes(), kubeControllerManager(), etcd(), kwok(), kwokctl(), argoRollouts()}, nodeComponents()...)
 }
 
 func kubernetes() Component {

@@ -75,6 +75,9 @@ func TestCommittedPinsBelongToTheDefaultVersions(t *testing.T) {
 	for _, c := range Catalogue() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
+			if c.Recipe != "" && c.Pin == "" {
+				t.Skip("not compiled from a module")
+			}
 			p, err := committedPin(c.Pin)
 			if err != nil {
 				t.Fatal(err)
@@ -94,7 +97,7 @@ func TestCommittedPinsBelongToTheDefaultVersions(t *testing.T) {
 				tools[tool.Path] = true
 			}
 			for _, pkg := range c.packages() {
-				if !tools[pkg] {
+				if c.Recipe != RecipeOwn && !tools[pkg] {
 					t.Errorf("the pin was not made for %s", pkg)
 				}
 			}

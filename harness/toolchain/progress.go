@@ -13,6 +13,8 @@ const (
 	PhaseDownload Phase = "downloading" // Done modules so far; Total is not known
 	PhaseCompile  Phase = "compiling"   // Done of Total packages
 	PhaseLink     Phase = "linking"
+	PhaseUnpack   Phase = "unpacking"  // packages of a root file system
+	PhaseAssemble Phase = "assembling" // an image
 	PhaseReady    Phase = "ready"
 )
 

@@ -30,7 +30,7 @@ type Identity struct {
 
 // Origin says where a binary comes from, and is recorded with its digest.
 type Origin struct {
-	Kind   string `json:"kind"`              // "module" or "directory"
+	Kind   string `json:"kind"`              // one of the kinds below
 	Module string `json:"module"`            // module path
 	Sum    string `json:"sum,omitempty"`     // go.sum's checksum of the module
 	Dir    string `json:"dir,omitempty"`     // absolute path at the time of the build
@@ -44,6 +44,8 @@ type Origin struct {
 const (
 	FromModule    = "module"
 	FromDirectory = "directory"
+	FromReckon    = "reckon" // sources and recipes that this program carries
+	FromDebian    = "debian" // Debian packages
 )
 
 // compilation is a go build of a component's programs, the same for modules
@@ -64,6 +66,12 @@ var buildFlags = [...]string{"-mod=readonly", "-trimpath", "-buildvcs=false"}
 func (c *compilation) compile(ctx context.Context, dir string, packages, flags []string, out, work string) error {
 	flags = append(buildFlags[:len(buildFlags):len(buildFlags)], flags...)
 	env := []string{"GOTMPDIR=" + work} // what a killed build leaves goes with our scratch
+	if c.component.CGO {
+		env = append(env, "CGO_ENABLED=1")
+	}
+	if tags := c.component.Tags; len(tags) > 0 {
+		flags = append(flags, "-tags="+strings.Join(tags, ","))
+	}
 	if err := c.list(ctx, dir, packages, flags, env); err != nil {
 		return c.explain(err)
 	}
@@ -139,6 +147,9 @@ func copyAssets(c Component, root, out string) error {
 			return fmt.Errorf("%s: no file matches %s in its sources", c.Name, pattern)
 		}
 		for _, f := range files {
+			if info, err := os.Stat(f); err == nil && info.IsDir() {
+				continue
+			}
 			rel, err := filepath.Rel(root, f)
 			if err != nil {
 				return err

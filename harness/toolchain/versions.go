@@ -66,6 +66,9 @@ func (b *Builder) Versions(ctx context.Context, component string) ([]string, err
 // availableVersions joins what the registry lists and what is known to build:
 // a registry may serve a version without listing it.
 func availableVersions(ctx context.Context, g *goCommand, c Component, goVer string) ([]string, error) {
+	if c.Recipe == RecipeOwn || c.Recipe == RecipeDebian { // no registry has them
+		return c.Known, nil
+	}
 	listed, err := listVersions(ctx, g, c.Module)
 	return offer(c, listed, goVer), err
 }

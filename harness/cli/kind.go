@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/cluster/embedded"
+	"reckon.dev/reckon/harness/cluster/kind"
+	"reckon.dev/reckon/harness/toolchain"
+)
+
+// kindDir holds kind clusters, each in a directory of its own. An embedded
+// cluster cannot have its name.
+func (a *app) kindDir() (string, error) {
+	clusters, err := a.clustersDir()
+	return filepath.Join(clusters, ".kind"), err
+}
+
+// providers are all that may have clusters here.
+func (a *app) providers() ([]cluster.Provider, error) {
+	clusters, err := a.clustersDir()
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := a.kindDir()
+	return []cluster.Provider{
+		&embedded.Provider{Config: embedded.Config{Root: clusters}}, &kind.Provider{Config: kind.Config{Root: kinds}},
+	}, err
+}
+
+func (a *app) kindProvider(_ context.Context, f upFlags, st *status) (cluster.Provider, error) {
+	root, err := a.kindDir()
+	if err != nil {
+		return nil, usage(err)
+	}
+	b, err := a.builder(st)
+	if err != nil {
+		return nil, usage(err)
+	}
+	req := toolchain.Request{Component: "kind-node", Version: f.version}
+	return &kind.Provider{Config: kind.Config{
+		Root: root, Progress: func(step string) { st.line("%s", step) },
+		NodeImage: kind.NodeImage{
+			Want: f.nodeImage, Kubernetes: f.version,
+			Built: func(ctx context.Context) bool { return b.Cached(ctx, req) },
+			Build: func(ctx context.Context) (kind.Archive, error) { return nodeArchive(ctx, b, req) },
+		},
+	}}, nil
+}
+
+// nodeArchive builds the node image, or takes it from the cache.
+func nodeArchive(ctx context.Context, b *toolchain.Builder, req toolchain.Request) (kind.Archive, error) {
+	artifact, err := b.Build(ctx, req)
+	if err != nil {
+		return kind.Archive{}, err
+	}
+	if len(artifact.Images) != 1 {
+		return kind.Archive{}, errors.New("the node image is not in its entry")
+	}
+	img := artifact.Images[0]
+	return kind.Archive{Ref: img.Ref, ID: img.ID, Path: img.Path}, nil
+}
+
+// kindFindings are what real clusters need beyond what all drills need.
+func (a *app) kindFindings(ctx context.Context) []finding {
+	root, err := a.kindDir()
+	if err != nil {
+		return []finding{{what: err.Error()}}
+	}
+	var out []finding
+	for _, f := range kind.Examine(ctx, root, 1) {
+		out = append(out, finding{ok: f.OK, optional: true, what: fmt.Sprintf("kind: %s", f.What)})
+	}
+	return append(out, nodeBuild(ctx))
+}
+
+// nodeBuild says whether a node image can be built here.
+func nodeBuild(ctx context.Context) finding {
+	var missing []string
+	for _, tool := range []string{"debootstrap", "gcc", "pkg-config"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			missing = append(missing, tool)
+		}
+	}
+	if exec.CommandContext(ctx, "pkg-config", "--exists", "libseccomp").Run() != nil {
+		missing = append(missing, "libseccomp-dev")
+	}
+	if os.Geteuid() != 0 {
+		missing = append(missing, "the rights of root")
+	}
+	if len(missing) > 0 {
+		return finding{optional: true, what: "kind: a node image cannot be built, for want of " + strings.Join(missing, ", ") +
+			" (Debian packages of these names): only images that the engine has or can pull"}
+	}
+	return finding{ok: true, optional: true, what: "kind: a node image can be built (reckon build kind-node)"}
+}
