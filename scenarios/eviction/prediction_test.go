@@ -1,17 +1,14 @@
 package eviction_test
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/keytest"
 	"reckon.dev/reckon/harness/model/deployment"
-	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/scenario"
-	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/scenarios/eviction"
 )
 
@@ -64,55 +61,11 @@ func spread(t testing.TB, yield func(name string, p *eviction.Params, version st
 	}
 }
 
-// emptySet is what the definitions read from a recording without facts.
-func emptySet(t testing.TB, defs []series.Definition) *series.Set {
-	t.Helper()
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, recording.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(0); err != nil {
-		t.Fatal(err)
-	}
-	r, err := recording.NewReader(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	set, err := series.Read(r, defs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
-
 func TestEveryPredictionReadsDefinedSeriesOnly(t *testing.T) {
 	t.Parallel()
 	spread(t, func(name string, p *eviction.Params, version string) {
 		out := predict(t, p, version)
-		set := emptySet(t, out.Definitions)
-		v, err := judge.Judge(recording.Header{}, out, set, judge.Gate{})
-		if err != nil || v.Outcome != judge.Undecided {
-			t.Errorf("%s: an empty recording is judged %s: %v", name, v.Outcome, err)
-		}
-		used := slices.Clone(out.Chart.Marks)
-		for _, panel := range out.Chart.Panels {
-			for _, line := range panel.Lines {
-				used = append(used, line.Series)
-			}
-		}
-		for _, c := range out.Claims {
-			used = append(used, c.Check.Series()...)
-		}
-		for _, g := range out.Guards {
-			used = append(used, g.Series)
-		}
-		for _, of := range used {
-			if _, err := set.Get(of); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
+		keytest.ReadsDefinedSeries(t, name, out)
 	})
 }
 
@@ -120,26 +73,7 @@ func TestEveryClaimHasItsBasis(t *testing.T) {
 	t.Parallel()
 	spread(t, func(name string, p *eviction.Params, version string) {
 		out := predict(t, p, version)
-		ids := map[string]bool{}
-		for _, c := range out.Claims {
-			if ids[c.ID] {
-				t.Errorf("%s: two claims %s", name, c.ID)
-			}
-			ids[c.ID] = true
-			if len(c.Basis) == 0 || c.Sentence == "" {
-				t.Errorf("%s: claim %s has the basis %q and the sentence %q", name, c.ID, c.Basis, c.Sentence)
-			}
-			for _, b := range c.Basis {
-				if b == "" || strings.Contains(b, ":0 ") {
-					t.Errorf("%s: claim %s rests on %q", name, c.ID, b)
-				}
-			}
-		}
-		for _, row := range out.Tables[0].Rows {
-			if len(row) != len(out.Tables[0].Head) {
-				t.Errorf("%s: row %q does not fit the head", name, row)
-			}
-		}
+		keytest.HasBasis(t, name, out)
 		if unknown := version == "v1.99.0"; unknown != (len(out.Notes) > 0) {
 			t.Errorf("%s: notes %q", name, out.Notes)
 		}

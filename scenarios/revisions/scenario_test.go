@@ -1,16 +1,13 @@
 package revisions_test
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"reckon.dev/reckon/harness/judge"
-	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/keytest"
 	"reckon.dev/reckon/harness/scenario"
-	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/scenarios/revisions"
 )
 
@@ -64,97 +61,24 @@ func predict(t testing.TB, version string, p *revisions.Params) judge.Prediction
 	return out
 }
 
-// emptySet is what the definitions read from a recording without facts.
-func emptySet(t testing.TB, defs []series.Definition) *series.Set {
-	t.Helper()
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, recording.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(0); err != nil {
-		t.Fatal(err)
-	}
-	r, err := recording.NewReader(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	set, err := series.Read(r, defs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
-
 func TestEveryPredictionReadsDefinedSeriesOnly(t *testing.T) {
 	t.Parallel()
 	n := 0
 	spread(func(name, version string, p *revisions.Params) {
 		n++
 		prediction := predict(t, version, p)
-		set := emptySet(t, prediction.Definitions)
-		v, err := judge.Judge(recording.Header{}, prediction, set, judge.Gate{})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			return
-		}
-		for _, c := range v.Claims {
-			if c.Status != judge.Inconclusive {
-				t.Errorf("%s: claim %s is %s without a sample", name, c.ID, c.Status)
-			}
-		}
-		for _, of := range used(prediction) {
-			if _, err := set.Get(of); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
+		keytest.ReadsDefinedSeries(t, name, prediction)
 	})
 	if n < 400 {
 		t.Errorf("only %d predictions were tried", n)
 	}
 }
 
-// used are the series that claims and chart read.
-func used(p judge.Prediction) []string {
-	out := slices.Clone(p.Chart.Marks)
-	for _, panel := range p.Chart.Panels {
-		for _, line := range panel.Lines {
-			out = append(out, line.Series)
-		}
-	}
-	for _, c := range p.Claims {
-		out = append(out, c.Check.Series()...)
-	}
-	return out
-}
-
 func TestEveryClaimHasItsBasis(t *testing.T) {
 	t.Parallel()
 	spread(func(name, version string, p *revisions.Params) {
 		prediction := predict(t, version, p)
-		ids := map[string]bool{}
-		for _, c := range prediction.Claims {
-			if ids[c.ID] {
-				t.Errorf("%s: two claims %s", name, c.ID)
-			}
-			ids[c.ID] = true
-			if len(c.Basis) == 0 || c.Sentence == "" {
-				t.Errorf("%s: claim %s has the basis %q and the sentence %q", name, c.ID, c.Basis, c.Sentence)
-			}
-			for _, b := range c.Basis {
-				if b == "" || strings.Contains(b, ":0 (") || strings.HasPrefix(b, ":") {
-					t.Errorf("%s: claim %s rests on %q", name, c.ID, b)
-				}
-			}
-		}
-		for _, table := range prediction.Tables {
-			for _, row := range table.Rows {
-				if len(row) != len(table.Head) {
-					t.Errorf("%s: row %q does not fit the head %q", name, row, table.Head)
-				}
-			}
-		}
+		keytest.HasBasis(t, name, prediction)
 		if unknown := version == "v1.99.0"; unknown != (len(prediction.Notes) > 0) {
 			t.Errorf("%s: notes %q", name, prediction.Notes)
 		}

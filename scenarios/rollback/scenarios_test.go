@@ -1,7 +1,6 @@
 package rollback_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,10 +11,10 @@ import (
 
 	"reckon.dev/reckon/harness/golden"
 	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/keytest"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/scenario"
-	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/scenarios/rollback"
 	"reckon.dev/reckon/scenarios/rollbackabort"
 	"reckon.dev/reckon/scenarios/rollbackwindow"
@@ -103,66 +102,13 @@ func predict(t testing.TB, s scenario.Scenario, params any, version string) judg
 	return p
 }
 
-// emptySet is what the definitions read from a recording without facts.
-func emptySet(t testing.TB, defs []series.Definition) *series.Set {
-	t.Helper()
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, recording.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(0); err != nil {
-		t.Fatal(err)
-	}
-	r, err := recording.NewReader(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	set, err := series.Read(r, defs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
-
 func TestEveryPredictionReadsDefinedSeriesOnly(t *testing.T) {
 	t.Parallel()
 	n := 0
 	spread(t, func(name string, s scenario.Scenario, params any, version string) {
 		n++
 		p := predict(t, s, params, version)
-		set := emptySet(t, p.Definitions)
-		v, err := judge.Judge(recording.Header{}, p, set, judge.Gate{})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			return
-		}
-		if v.Outcome != judge.Undecided {
-			t.Errorf("%s: an empty recording is judged %s: %q", name, v.Outcome, v.Reasons)
-		}
-		for _, c := range v.Claims {
-			if c.Status != judge.Inconclusive {
-				t.Errorf("%s: claim %s is %s without a sample", name, c.ID, c.Status)
-			}
-		}
-		used := slices.Clone(p.Chart.Marks)
-		for _, panel := range p.Chart.Panels {
-			for _, line := range panel.Lines {
-				used = append(used, line.Series)
-			}
-		}
-		for _, c := range p.Claims {
-			used = append(used, c.Check.Series()...)
-		}
-		for _, g := range p.Guards {
-			used = append(used, g.Series)
-		}
-		for _, of := range used {
-			if _, err := set.Get(of); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
+		keytest.ReadsDefinedSeries(t, name, p)
 	})
 	if n < 200 {
 		t.Errorf("only %d predictions were tried", n)
@@ -173,26 +119,7 @@ func TestEveryClaimHasItsBasis(t *testing.T) {
 	t.Parallel()
 	spread(t, func(name string, s scenario.Scenario, params any, version string) {
 		p := predict(t, s, params, version)
-		ids := map[string]bool{}
-		for _, c := range p.Claims {
-			if ids[c.ID] {
-				t.Errorf("%s: two claims %s", name, c.ID)
-			}
-			ids[c.ID] = true
-			if len(c.Basis) == 0 || c.Sentence == "" {
-				t.Errorf("%s: claim %s has the basis %q and the sentence %q", name, c.ID, c.Basis, c.Sentence)
-			}
-			for _, b := range c.Basis {
-				if b == "" || strings.Contains(b, ":0 (") {
-					t.Errorf("%s: claim %s rests on %q", name, c.ID, b)
-				}
-			}
-		}
-		for _, row := range p.Tables[0].Rows {
-			if len(row) != len(p.Tables[0].Head) {
-				t.Errorf("%s: row %q does not fit the head %q", name, row, p.Tables[0].Head)
-			}
-		}
+		keytest.HasBasis(t, name, p)
 		if unknown := version == "v1.99.0"; unknown != (len(p.Notes) > 0) {
 			t.Errorf("%s: notes %q", name, p.Notes)
 		}
@@ -337,7 +264,7 @@ func TestWhatIsAcceptedCanBeSetUp(t *testing.T) {
 			rt.Fatalf("accepted, but the set-up cannot end: %s", trace.Invalid)
 		}
 		prediction := predict(t, rollbackwindow.Scenario{}, &rollbackwindow.Params{Params: p}, version)
-		if _, err := judge.Judge(recording.Header{}, prediction, emptySet(t, prediction.Definitions), judge.Gate{}); err != nil {
+		if _, err := judge.Judge(recording.Header{}, prediction, keytest.Empty(t, prediction.Definitions), judge.Gate{}); err != nil {
 			rt.Fatal(err)
 		}
 	})

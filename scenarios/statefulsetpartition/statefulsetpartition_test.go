@@ -1,7 +1,6 @@
 package statefulsetpartition
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,11 +9,10 @@ import (
 	"pgregory.net/rapid"
 
 	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/keytest"
 	"reckon.dev/reckon/harness/model/share"
 	"reckon.dev/reckon/harness/model/statefulset"
-	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/scenario"
-	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/scenarios/workload"
 )
 
@@ -68,55 +66,11 @@ func predict(t *testing.T, in scenario.Input) judge.Prediction {
 	return p
 }
 
-// emptySet is what the definitions read from a recording without facts.
-func emptySet(t *testing.T, defs []series.Definition) *series.Set {
-	t.Helper()
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, recording.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(0); err != nil {
-		t.Fatal(err)
-	}
-	r, err := recording.NewReader(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	set, err := series.Read(r, defs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
-}
-
 func TestEveryPredictionReadsDefinedSeriesOnly(t *testing.T) {
 	t.Parallel()
 	spread(t, func(name string, _ *Params, in scenario.Input) {
 		p := predict(t, in)
-		set := emptySet(t, p.Definitions)
-		v, err := judge.Judge(recording.Header{}, p, set, judge.Gate{})
-		if err != nil || v.Outcome != judge.Undecided {
-			t.Errorf("%s: an empty recording is judged %s: %q, %v", name, v.Outcome, v.Reasons, err)
-		}
-		var used []string
-		for _, panel := range p.Chart.Panels {
-			for _, line := range panel.Lines {
-				used = append(used, line.Series)
-			}
-		}
-		for _, c := range p.Claims {
-			used = append(used, c.Check.Series()...)
-		}
-		for _, g := range p.Guards {
-			used = append(used, g.Series)
-		}
-		for _, of := range used {
-			if _, err := set.Get(of); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
+		keytest.ReadsDefinedSeries(t, name, p)
 	})
 }
 
@@ -124,23 +78,9 @@ func TestEveryClaimHasItsBasis(t *testing.T) {
 	t.Parallel()
 	spread(t, func(name string, _ *Params, in scenario.Input) {
 		p := predict(t, in)
-		ids := map[string]bool{}
-		for _, c := range p.Claims {
-			if ids[c.ID] {
-				t.Errorf("%s: two claims %s", name, c.ID)
-			}
-			ids[c.ID] = true
-			if len(c.Basis) == 0 || c.Sentence == "" || slices.Contains(c.Basis, "") {
-				t.Errorf("%s: claim %s has the basis %q and the sentence %q", name, c.ID, c.Basis, c.Sentence)
-			}
-		}
+		keytest.HasBasis(t, name, p)
 		if first := p.Tables[0].Rows[0][0]; first != "start" {
 			t.Errorf("%s: the first row is %q", name, first)
-		}
-		for _, row := range p.Tables[0].Rows {
-			if len(row) != len(p.Tables[0].Head) {
-				t.Errorf("%s: row %q does not fit the head %q", name, row, p.Tables[0].Head)
-			}
 		}
 		used := slices.ContainsFunc(p.Notes, func(n string) bool { return strings.HasSuffix(n, "was used") })
 		if unknown := strings.HasSuffix(name, "v1.99.0"); unknown != used {

@@ -123,14 +123,14 @@ func (c *closure) libraries(name, file string) error {
 		return err
 	}
 	for _, lib := range libs {
-		if err := c.library(lib); err != nil {
+		if err := c.sharedObject(lib); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (c *closure) library(lib string) error {
+func (c *closure) sharedObject(lib string) error {
 	for _, pattern := range []string{"usr/lib/*/" + lib, "usr/lib/" + lib, "usr/lib64/" + lib} {
 		found, err := filepath.Glob(filepath.Join(c.root, pattern))
 		if err != nil {
