@@ -193,15 +193,15 @@ func TestGuards(t *testing.T) {
 		worst     float64
 		status    judge.Status
 	}{
-		{oneOfThree, nil, eviction.Gap, 0, judge.Held},
-		{mustBeAvailable, nil, eviction.Gap, 0, judge.Held},
-		{noBudget, nil, eviction.Gap, 1, judge.Broken},
-		{noBudget, map[string]float64{eviction.Gap: 1}, eviction.Gap, 1, judge.Held},
+		{oneOfThree, nil, workload.Gap, 0, judge.Held},
+		{mustBeAvailable, nil, workload.Gap, 0, judge.Held},
+		{noBudget, nil, workload.Gap, 1, judge.Broken},
+		{noBudget, map[string]float64{workload.Gap: 1}, workload.Gap, 1, judge.Held},
 		{drain, nil, eviction.Left, 0, judge.Held},
-		{endless, nil, eviction.Gap, 0, judge.Held},
+		{endless, nil, workload.Gap, 0, judge.Held},
 		{endless, nil, eviction.Left, 2, judge.Broken},
 		{endless, map[string]float64{eviction.Left: 2}, eviction.Left, 2, judge.Held},
-		{atOnce, nil, eviction.Gap, 0, judge.Held},
+		{atOnce, nil, workload.Gap, 0, judge.Held},
 		{atOnce, nil, eviction.Left, 3, judge.Broken},
 	} {
 		tape := doctored.Load(t, c.recording)

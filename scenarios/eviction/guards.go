@@ -8,31 +8,17 @@ import (
 	"reckon.dev/reckon/scenarios/workload"
 )
 
-// Guards of this scenario. Gap is its series too.
-const (
-	Gap  = "gap"
-	Left = "left"
-)
+// Left is the guard on pods that a drain leaves; workload.Gap is the other one.
+const Left = "left"
 
 var _ scenario.GuardNames = Scenario{}
 
 // Guards says what each guard limits.
 func (Scenario) Guards() map[string]string {
 	return map[string]string{
-		Gap:  "1 while no pod is ready; by default never",
-		Left: "pods that are left on the node at the end of a drain; by default none",
+		workload.Gap: workload.GapSentence,
+		Left:         "pods that are left on the node at the end of a drain; by default none",
 	}
-}
-
-func gap() series.Definition {
-	return series.Definition{Name: Gap, Doc: "1 while no pod is ready", Derive: &series.Derived{
-		Inputs: []string{workload.Ready}, Value: func(in []float64) float64 {
-			if in[0] > 0 {
-				return 0
-			}
-			return 1
-		},
-	}}
 }
 
 // guards ask whether the answers were safe: a budget that lets the only pod go
@@ -44,7 +30,7 @@ func (k key) guards(limits map[string]float64) []judge.Guard {
 			Limit: limits[id], Expected: expected, Window: window,
 		}
 	}
-	out := []judge.Guard{guard(Gap, Gap, k.gap(), Drilled, append(k.answerBasis(), k.countBasis(disruption.RuleActive)...))}
+	out := []judge.Guard{guard(workload.Gap, workload.Gap, k.gap(), Drilled, append(k.answerBasis(), k.countBasis(disruption.RuleActive)...))}
 	if k.drains() {
 		out = append(out, guard(Left, OnNode, new(float64(k.left())), series.Window{From: workload.StepQuiet, To: workload.StepQuiet}, k.answerBasis()))
 	}

@@ -42,7 +42,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	if !known {
 		out.Notes = append(out.Notes, fmt.Sprintf("the model knows no evictions of Kubernetes %s: the rules of %s were used", version, k.api.Group()))
 	}
-	out.Definitions = append(p.definitions(), gap())
+	out.Definitions = append(p.definitions(), workload.GapDefinition())
 	out.Guards = k.guards(in.Guards)
 	if p.How == Kubectl {
 		out.Claims = append(out.Claims, k.atOnce()...)

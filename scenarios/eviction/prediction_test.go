@@ -10,6 +10,7 @@ import (
 	"reckon.dev/reckon/harness/model/deployment"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/scenarios/eviction"
+	"reckon.dev/reckon/scenarios/workload"
 )
 
 // versions has one release of each group of texts, and one that no group covers.
@@ -145,7 +146,7 @@ func TestGuardsTakeTheDrillsLimits(t *testing.T) {
 		want   string // of each guard: limit, expected
 	}{
 		"evictions":              {params(func(*eviction.Params) {}), nil, "gap 0 0"},
-		"a drill's limit":        {params(func(*eviction.Params) {}), map[string]float64{eviction.Gap: 1}, "gap 1 0"},
+		"a drill's limit":        {params(func(*eviction.Params) {}), map[string]float64{workload.Gap: 1}, "gap 1 0"},
 		"a drain":                {onDrain(func(*eviction.Params) {}), nil, "gap 0 0, left 0 0"},
 		"one that never ends":    {onDrain(func(p *eviction.Params) { p.Replacement = eviction.Never }), map[string]float64{eviction.Left: 2}, "gap 0 0, left 2 2"},
 		"a drain without budget": {onDrain(func(p *eviction.Params) { p.Budget = eviction.None }), nil, "gap 0 1, left 0 0"},

@@ -28,7 +28,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	least, most := p.Fences()
 
 	out := k.Prediction()
-	out.Definitions = append(out.Definitions, gap())
+	out.Definitions = append(out.Definitions, workload.GapDefinition())
 	out.Guards = append(out.Guards, guard(k, in.Guards, least))
 	out.Claims = append(out.Claims, k.Ceiling(most, Drilled))
 	out.Claims = append(out.Claims, p.availability(k, least)...)
@@ -60,18 +60,6 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	return out, nil
 }
 
-// gap is 1 while no pod is ready.
-func gap() series.Definition {
-	return series.Definition{Name: Gap, Doc: "1 while no pod is ready", Derive: &series.Derived{
-		Inputs: []string{workload.Ready}, Value: func(in []float64) float64 {
-			if in[0] == 0 {
-				return 1
-			}
-			return 0
-		},
-	}}
-}
-
 // guard: a pod is ready at any time. The model knows where it is not.
 func guard(k workload.Key, limits map[string]float64, least int) judge.Guard {
 	expected := 0.0
@@ -79,8 +67,8 @@ func guard(k workload.Key, limits map[string]float64, least int) judge.Guard {
 		expected = 1
 	}
 	return judge.Guard{
-		ID: Gap, Sentence: Scenario{}.Guards()[Gap], Basis: k.Basis(deployment.RuleFenceposts, deployment.RuleOld),
-		Series: Gap, Limit: limits[Gap], Expected: &expected, Window: Drilled,
+		ID: workload.Gap, Sentence: workload.GapSentence, Basis: k.Basis(deployment.RuleFenceposts, deployment.RuleOld),
+		Series: workload.Gap, Limit: limits[workload.Gap], Expected: &expected, Window: Drilled,
 	}
 }
 

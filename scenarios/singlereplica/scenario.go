@@ -35,11 +35,8 @@ func (Scenario) Needs() []cluster.Capability {
 	return []cluster.Capability{cluster.ScriptedReadiness}
 }
 
-// Gap is the guard on instants without a ready pod.
-const Gap = "gap"
-
 func (Scenario) Guards() map[string]string {
-	return map[string]string{Gap: "1 while no pod is ready; by default never"}
+	return map[string]string{workload.Gap: workload.GapSentence}
 }
 
 func (Scenario) Components() []string { return nil }

@@ -17,6 +17,24 @@ const (
 	ShortGuard   = "short"
 )
 
+// Gap is the guard, and its series, on instants without a ready pod.
+const Gap = "gap"
+
+// GapSentence says what Gap limits.
+const GapSentence = "1 while no pod is ready; by default never"
+
+// GapDefinition is the series that Gap limits.
+func GapDefinition() series.Definition {
+	return series.Definition{Name: Gap, Doc: "1 while no pod is ready", Derive: &series.Derived{
+		Inputs: []string{Ready}, Value: func(in []float64) float64 {
+			if in[0] > 0 {
+				return 0
+			}
+			return 1
+		},
+	}}
+}
+
 // GuardNames says what each guard limits.
 func GuardNames() map[string]string {
 	return map[string]string{
