@@ -1,22 +1,9 @@
 package deployment
 
-import "fmt"
+import "reckon.dev/reckon/harness/model/source"
 
-// A Basis is where a rule was read.
-type Basis struct {
-	Source string // path in github.com/kubernetes/kubernetes
-	Line   int
-	Tag    string
-	Note   string
-}
-
-// String is such as "pkg/controller/deployment/rolling.go:68 (v1.37.2)".
-func (b Basis) String() string {
-	if b.Source == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d (%s)", b.Source, b.Line, b.Tag)
-}
+// A Basis is where a rule was read, a path in github.com/kubernetes/kubernetes.
+type Basis = source.Basis
 
 // A Rule names one place in the controller, whatever its line at a tag.
 type Rule string

@@ -1,22 +1,9 @@
 package rollouts
 
-import "fmt"
+import "reckon.dev/reckon/harness/model/source"
 
-// A Basis is where a rule was read.
-type Basis struct {
-	Source string // path in github.com/argoproj/argo-rollouts
-	Line   int
-	Tag    string
-	Note   string
-}
-
-// String is such as "rollout/trafficrouting.go:243 (v1.8.2)".
-func (b Basis) String() string {
-	if b.Source == "" {
-		return ""
-	}
-	return fmt.Sprintf("%s:%d (%s)", b.Source, b.Line, b.Tag)
-}
+// A Basis is where a rule was read, a path in github.com/argoproj/argo-rollouts.
+type Basis = source.Basis
 
 // A Rule names one place in the controller, whatever its line at a tag.
 type Rule string
