@@ -83,6 +83,8 @@ type Fact struct {
 	Gap    *Gap    `json:"gap,omitempty"`
 	Late   *Late   `json:"late,omitempty"`
 	Fault  *Fault  `json:"fault,omitempty"`
+	// Traffic is what a client of the workload saw of one interval's requests.
+	Traffic *Traffic `json:"traffic,omitempty"`
 }
 
 // At is the receipt time as an offset from the header's base time.
@@ -125,7 +127,99 @@ type Sample struct {
 	Series string            `json:"series"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Value  float64           `json:"value"`
+	// AtNS is when it was measured, in nanoseconds since the base, where that is
+	// not when it was received: a client of the traffic measures in a pod.
+	AtNS int64 `json:"atNS,omitempty"`
 }
+
+// Traffic is what a client of the workload saw of the requests that were due in
+// one interval: every one of them is in Answers or in Failures. Intervals of a
+// client follow each other without a hole; a number missing in Seq is a loss.
+// Each is received when its last request has ended.
+type Traffic struct {
+	// Client names the client: "grpc" or "http".
+	Client string `json:"client"`
+	Seq    int64  `json:"seq"`
+	// FromNS and ToNS bound the interval, in nanoseconds since the base.
+	FromNS int64 `json:"fromNS"`
+	ToNS   int64 `json:"toNS"`
+	// Due is the number of requests that the schedule had in the interval.
+	Due      int64     `json:"due"`
+	Answers  []Answer  `json:"answers,omitempty"`
+	Failures []Failure `json:"failures,omitempty"`
+	// LateNS is by how much the latest of them was sent after it was due.
+	LateNS int64 `json:"lateNS,omitempty"`
+	// Latency counts the answers by their time from when they were due to when
+	// they were there, in microseconds: an HDR histogram of two significant
+	// digits, of which only the buckets that hold any are listed, by their
+	// lowest value.
+	Latency []Bucket `json:"latency,omitempty"`
+}
+
+// Answer is a pod with the number of requests that it answered.
+type Answer struct {
+	// Version is the template's, from the label reckon.dev/version.
+	Version string `json:"version"`
+	// Hash is the template's: rollouts-pod-template-hash or pod-template-hash.
+	Hash string `json:"hash,omitempty"`
+	Pod  string `json:"pod"`
+	N    int64  `json:"n"`
+}
+
+// Failure is a cause with the number of requests that failed of it.
+type Failure struct {
+	Cause Cause `json:"cause"`
+	// Version is that of the pod which refused, where it was one.
+	Version string `json:"version,omitempty"`
+	// Target is what the client had chosen (a subset or a Service of the route),
+	// where its error names it.
+	Target string `json:"target,omitempty"`
+	// Text is the first error of its kind in the interval.
+	Text string `json:"text"`
+	N    int64  `json:"n"`
+}
+
+// Cause is why a request was not answered.
+type Cause string
+
+const (
+	// Overloaded: a server said that it serves as many requests as it can.
+	Overloaded Cause = "overloaded"
+	// Injected: a server failed it because it was told to fail a share.
+	Injected Cause = "injected"
+	// NoEndpoint: the route led to a version without a ready pod.
+	NoEndpoint Cause = "no-endpoint"
+	// Refused: nothing listened at the endpoint.
+	Refused Cause = "refused"
+	// Reset: the connection ended before the answer.
+	Reset Cause = "reset"
+	// TimedOut: no answer within the client's time limit.
+	TimedOut Cause = "timed-out"
+	// NoRoute: the client knew no route.
+	NoRoute Cause = "no-route"
+	// ClientRace: grpc-go chose a cluster that its balancer did not know yet. It is
+	// the client's own fault, never the controller's.
+	ClientRace Cause = "client-race"
+	// ClientLimit: the client's circuit breaker, or a want of ports or files.
+	ClientLimit Cause = "client-limit"
+	// Other is anything else; Text says what.
+	Other Cause = "other"
+)
+
+// Bucket is a count of a histogram.
+type Bucket struct {
+	US int64 `json:"us"`
+	N  int64 `json:"n"`
+}
+
+// Names of the samples that the client of the traffic takes of its routes.
+const (
+	// DeliveredWeight is the weight that istiod delivered for a target (label
+	// "target") of a route (label "route"), in percent.
+	DeliveredWeight = "delivered_weight"
+	// Delivered is the resource of gaps in the stream from istiod.
+	Delivered = "delivered.xds"
+)
 
 // Call is a write of ours: what was asked of the API server, what it said, how
 // long it took (nanoseconds). T is the time of the answer.

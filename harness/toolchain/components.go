@@ -63,7 +63,7 @@ type Program struct {
 // Catalogue is every component that can be built. Each call returns a fresh
 // copy.
 func Catalogue() []Component {
-	return append([]Component{kubernetes(), kubeControllerManager(), etcd(), kwok(), kwokctl(), argoRollouts()}, nodeComponents()...)
+	return append([]Component{kubernetes(), kubeControllerManager(), etcd(), kwok(), kwokctl(), argoRollouts(), istiod()}, nodeComponents()...)
 }
 
 func kubernetes() Component {
@@ -140,3 +140,25 @@ func argoRollouts() Component {
 		NeedsGo: map[string]string{"v1.9.3": "1.26.10", "v1.10.2": "1.26.10"},
 	}
 }
+
+// istiod's releases are tagged outside of what Go calls versions, so its module
+// is only served by commit: these are of what became 1.31.
+func istiod() Component {
+	const v = "istio.io/istio/pkg/version."
+	return Component{
+		Name: "istiod", Module: "istio.io/istio", Default: "v0.0.0-20260827124520-eed52ebb66ad", Pin: "istiod",
+		Programs: []Program{{Name: "pilot-discovery", Package: "pilot/cmd/pilot-discovery"}},
+		// What upstream builds with: STANDARD_TAGS, Makefile.core.mk:237.
+		Tags:    []string{"vtprotobuf", "disable_pgv"},
+		LDFlags: []string{v + "buildVersion={version}", v + "buildTag={version}"},
+		Assets: []string{
+			charts + "/base/*.yaml", charts + "/base/files/*", charts + "/base/templates/*",
+			charts + "/istio-control/istio-discovery/*.yaml", charts + "/istio-control/istio-discovery/files/*", charts + "/istio-control/istio-discovery/templates/*",
+		},
+		Oldest: "v0.0.0-20260423205519-b01690e6db7d",
+		Known:  []string{"v0.0.0-20260423205519-b01690e6db7d", "v0.0.0-20260826214018-9739e10eb9d7", "v0.0.0-20260827124520-eed52ebb66ad"},
+	}
+}
+
+// charts is where Istio's module keeps its Helm charts.
+const charts = "manifests/charts"

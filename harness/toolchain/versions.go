@@ -91,13 +91,13 @@ func listVersions(ctx context.Context, g *goCommand, module string) ([]string, e
 	return m.Versions, nil
 }
 
-// offer leaves out pre-releases, releases too old to build and those that want
+// offer leaves out pre-releases that are not known, releases too old to build and those that want
 // a newer Go than goVer.
 func offer(c Component, listed []string, goVer string) []string {
 	all := slices.Concat(listed, c.Known)
 	all = slices.DeleteFunc(all, func(v string) bool {
 		needs := c.NeedsGo[v]
-		return !semver.IsValid(v) || semver.Prerelease(v) != "" || semver.Compare(v, c.Oldest) < 0 ||
+		return !semver.IsValid(v) || semver.Prerelease(v) != "" && !slices.Contains(c.Known, v) || semver.Compare(v, c.Oldest) < 0 ||
 			needs != "" && version.Compare("go"+needs, goVer) > 0
 	})
 	slices.SortFunc(all, semver.Compare)
