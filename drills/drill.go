@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/nearest"
 	"reckon.dev/reckon/harness/scenario"
@@ -28,8 +29,8 @@ const (
 	Kind       = "Drill"
 )
 
-// Providers that a drill can name.
-var Providers = []string{"embedded"}
+// MaxWorkers bounds the nodes of a kind cluster beside its control plane's.
+const MaxWorkers = 7
 
 // MaxParallel bounds the runs that are under way at a time.
 const MaxParallel = 64
@@ -68,7 +69,13 @@ type Cluster struct {
 	// ControllerManager is the version of the kube-controller-manager alone,
 	// as in the middle of an upgrade. Empty: that of Kubernetes.
 	ControllerManager string `json:"controllerManager,omitempty"`
-	Nodes             int    `json:"nodes,omitempty"`
+	// Nodes is the number of simulated nodes of an embedded cluster, Workers that
+	// of the nodes of a kind cluster beside its control plane's.
+	Nodes   int `json:"nodes,omitempty"`
+	Workers int `json:"workers,omitempty"`
+	// NodeImage is what the nodes of a kind cluster run: auto (or empty), build,
+	// or a reference.
+	NodeImage string `json:"nodeImage,omitempty"`
 }
 
 // Scenario is one scenario of a drill with its own matrix.
@@ -124,7 +131,7 @@ func (d *Drill) ScenarioNode(i int) strict.Node { return d.Node("spec", "scenari
 
 func (d *Drill) defaults() {
 	if d.Spec.Cluster.Provider == "" {
-		d.Spec.Cluster.Provider = "embedded"
+		d.Spec.Cluster.Provider = cluster.Embedded
 	}
 	if d.Spec.Gate.Claims == "" {
 		d.Spec.Gate.Claims = "fail"
@@ -166,8 +173,8 @@ func (d *Drill) validate() error {
 
 func (d *Drill) validateCluster() error {
 	c := d.Spec.Cluster
-	if !slices.Contains(Providers, c.Provider) {
-		return d.Node("spec", "cluster", "provider").Errorf("unknown provider %q%s; there is %s", c.Provider, nearest.Hint(c.Provider, Providers), strings.Join(Providers, ", "))
+	if !slices.Contains(cluster.Providers(), c.Provider) {
+		return d.Node("spec", "cluster", "provider").Errorf("unknown provider %q%s; there are %s", c.Provider, nearest.Hint(c.Provider, cluster.Providers()), strings.Join(cluster.Providers(), ", "))
 	}
 	for _, v := range []struct{ field, version string }{{"kubernetes", c.Kubernetes}, {"controllerManager", c.ControllerManager}} {
 		if v.version == "" {
@@ -179,6 +186,9 @@ func (d *Drill) validateCluster() error {
 	}
 	if node := d.Node("spec", "cluster", "nodes"); !node.IsZero() && (c.Nodes < 1 || c.Nodes > 1000) {
 		return node.Errorf("%d is no number of nodes, expected 1 to 1000", c.Nodes)
+	}
+	if node := d.Node("spec", "cluster", "workers"); !node.IsZero() && (c.Workers < 0 || c.Workers > MaxWorkers) {
+		return node.Errorf("%d is no number of workers, expected 0 to %d", c.Workers, MaxWorkers)
 	}
 	return nil
 }
@@ -220,7 +230,7 @@ func checkKeys(node strict.Node, sc Scenario, s scenario.Scenario) error {
 			return node.Find("params", key).Errorf("scenario %s has no parameter %q%s; expected one of %s", sc.Name, key, nearest.Hint(key, params), strings.Join(params, ", "))
 		}
 	}
-	axes := append(scenario.Versioned(s), params...)
+	axes := append(scenario.Versioned(s, cluster.Everything()), params...)
 	for _, key := range slices.Sorted(maps.Keys(sc.Matrix)) {
 		if !slices.Contains(axes, key) {
 			return node.Find("matrix", key).Errorf("neither a component nor a parameter of scenario %s%s; expected one of %s", sc.Name, nearest.Hint(key, axes), strings.Join(axes, ", "))

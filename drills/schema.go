@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/model/deployment"
 	"reckon.dev/reckon/harness/model/share"
 	"reckon.dev/reckon/harness/scenario"
@@ -37,7 +38,7 @@ func Schema() (*jsonschema.Schema, error) {
 	schema.Properties["kind"].Enum = []any{Kind}
 	schema.Properties["metadata"].Properties["name"].Pattern = nameForm.String()
 	spec := schema.Properties["spec"]
-	spec.Properties["cluster"].Properties["provider"].Enum = anys(Providers)
+	spec.Properties["cluster"].Properties["provider"].Enum = anys(cluster.Providers())
 	for _, field := range []string{"kubernetes", "controllerManager"} {
 		spec.Properties["cluster"].Properties[field].Pattern = versionPattern
 	}
@@ -149,7 +150,7 @@ func scenarioSchema(s scenario.Scenario, options *jsonschema.ForOptions) (*jsons
 	}
 	noNull(params)
 	matrix := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: never()}
-	for _, component := range scenario.Versioned(s) {
+	for _, component := range scenario.Versioned(s, cluster.Everything()) {
 		matrix.Properties[component] = listOf(&jsonschema.Schema{Type: "string", Pattern: versionPattern})
 	}
 	for name, schema := range params.Properties {

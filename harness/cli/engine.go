@@ -9,6 +9,7 @@ import (
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/report"
+	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/toolchain"
 )
 
@@ -29,9 +30,16 @@ func (a *app) engine(results string, keep bool, st *status) (*engine.Engine, err
 	if err != nil {
 		return nil, err
 	}
+	kinds, err := a.kindDir()
+	if err != nil {
+		return nil, err
+	}
 	return &engine.Engine{
 		Results: results, Builder: builder, Clock: a.Clock, Keep: keep, Reckon: ownVersion(), Progress: st.run,
-		Provider: func(_ plan.Cell, parts engine.Parts) (cluster.Provider, error) {
+		Provider: func(cell plan.Cell, parts engine.Parts) (cluster.Provider, error) {
+			if cell.Provider == cluster.Kind {
+				return engine.Kind(kinds, builder, cell.Versions[scenario.Kubernetes], cell.NodeImage, func(step string) { st.line("%s", step) }), nil
+			}
 			return engine.Embedded(clusters, parts)
 		},
 	}, nil

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +11,7 @@ import (
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/cluster/embedded"
 	"reckon.dev/reckon/harness/cluster/kind"
-	"reckon.dev/reckon/harness/toolchain"
+	"reckon.dev/reckon/harness/engine"
 )
 
 // kindDir holds kind clusters, each in a directory of its own. An embedded
@@ -43,28 +42,7 @@ func (a *app) kindProvider(_ context.Context, f upFlags, st *status) (cluster.Pr
 	if err != nil {
 		return nil, usage(err)
 	}
-	req := toolchain.Request{Component: "kind-node", Version: f.version}
-	return &kind.Provider{Config: kind.Config{
-		Root: root, Progress: func(step string) { st.line("%s", step) },
-		NodeImage: kind.NodeImage{
-			Want: f.nodeImage, Kubernetes: f.version,
-			Built: func(ctx context.Context) bool { return b.Cached(ctx, req) },
-			Build: func(ctx context.Context) (kind.Archive, error) { return nodeArchive(ctx, b, req) },
-		},
-	}}, nil
-}
-
-// nodeArchive builds the node image, or takes it from the cache.
-func nodeArchive(ctx context.Context, b *toolchain.Builder, req toolchain.Request) (kind.Archive, error) {
-	artifact, err := b.Build(ctx, req)
-	if err != nil {
-		return kind.Archive{}, err
-	}
-	if len(artifact.Images) != 1 {
-		return kind.Archive{}, errors.New("the node image is not in its entry")
-	}
-	img := artifact.Images[0]
-	return kind.Archive{Ref: img.Ref, ID: img.ID, Path: img.Path}, nil
+	return engine.Kind(root, b, f.version, f.nodeImage, func(step string) { st.line("%s", step) }), nil
 }
 
 // kindFindings are what real clusters need beyond what all drills need.

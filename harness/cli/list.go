@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reckon.dev/reckon/drills"
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/report"
 	"reckon.dev/reckon/harness/scenario"
@@ -41,11 +42,14 @@ func (a *app) describe(name string) error {
 		return usage(fmt.Errorf("%w; there are %s", err, strings.Join(scenarios.Names(), ", ")))
 	}
 	fmt.Fprintf(a.Out, "%s: %s\n", s.Name(), s.Summary())
-	var needs []string
-	for _, n := range s.Needs() {
-		needs = append(needs, string(n))
+	needs := s.Needs(s.Defaults())
+	fmt.Fprintf(a.Out, "needs: %s\n", needs)
+	for _, provider := range cluster.Providers() {
+		if on := cluster.Offered(provider); len(on.Missing(needs)) == 0 {
+			fmt.Fprintf(a.Out, "components on %s: %s\n", provider, strings.Join(append([]string{scenario.Kubernetes}, s.Components(on)...), ", "))
+		}
 	}
-	fmt.Fprintf(a.Out, "components: %s\nneeds: %s\n\n", strings.Join(append([]string{scenario.Kubernetes}, s.Components()...), ", "), strings.Join(needs, ", "))
+	fmt.Fprintln(a.Out)
 	tw := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "PARAMETER\tTYPE\tDEFAULT\tBOUNDS\tMEANING")
 	for _, p := range scenario.Describe(s.Defaults()) {

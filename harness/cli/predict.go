@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reckon.dev/reckon/drills"
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/scenario"
@@ -81,7 +82,7 @@ func (a *app) predict(p *plan.Plan, output string, basis bool) error {
 		if err != nil {
 			return usage(err)
 		}
-		prediction, err := s.Predict(scenario.Input{Params: params, Versions: plan.ModelVersions(c.Versions), Guards: c.Guards})
+		prediction, err := s.Predict(scenario.Input{Params: params, Versions: plan.ModelVersions(c.Versions), On: cluster.Offered(c.Provider), Guards: c.Guards})
 		if err != nil {
 			return usage(err)
 		}

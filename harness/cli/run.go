@@ -66,7 +66,8 @@ func overrideFlags(cmd *cobra.Command, o *plan.Overrides) {
 	cmd.Flags().StringArrayVar(&o.Set, "set", nil, "set a parameter, PARAMETER=YAML")
 	cmd.Flags().StringArrayVar(&o.Versions, "version", nil, "use a component version or directory, COMPONENT=VERSION")
 	cmd.Flags().StringVar(&o.Kubernetes, "kubernetes", "", "short for --version kubernetes=VERSION")
-	cmd.Flags().StringVar(&o.Provider, "provider", "", "cluster provider (embedded)")
+	cmd.Flags().StringVar(&o.Provider, "provider", "", "cluster provider: embedded (simulated pods) or kind (real pods)")
+	cmd.Flags().StringVar(&o.NodeImage, "node-image", "", "kind: auto (kind's own if the engine has or can pull it, else build), build, or a reference")
 	cmd.Flags().IntVar(&o.Repeat, "repeat", 0, "repetitions of each cell (default: as the drill says)")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("kubernetes") && o.Kubernetes == "" {

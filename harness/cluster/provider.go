@@ -17,22 +17,6 @@ import (
 // ErrNotFound is returned for a cluster that a provider does not know.
 var ErrNotFound = errors.New("no such cluster")
 
-// Capability is something that a scenario may need of a cluster.
-type Capability string
-
-// What scenarios may need.
-const (
-	// Kubelet: pods are real processes with probes, signals and sockets.
-	Kubelet Capability = "kubelet"
-	// Traffic: pods can be reached over the network.
-	Traffic Capability = "traffic"
-	// Mesh: istiod can run against the cluster.
-	Mesh Capability = "mesh"
-	// ScriptedReadiness: the script decides which pods are Ready, with the
-	// condition ReadinessGate.
-	ScriptedReadiness Capability = "scripted-readiness"
-)
-
 // ReadinessGate is the pod condition that decides over a pod's readiness where
 // readiness is scripted. A pod template names it in spec.readinessGates.
 const ReadinessGate = "reckon.dev/ready"
@@ -61,7 +45,7 @@ type Provider interface {
 	// Fidelity is the line that every report prints.
 	Fidelity() string
 	// Offers lists what scenarios may need and find here.
-	Offers() []Capability
+	Offers() Capabilities
 	// Up makes a cluster and returns when it is ready for work. If it fails, or
 	// the context ends, nothing is left.
 	Up(ctx context.Context, opts Options) (Cluster, error)
@@ -72,17 +56,6 @@ type Provider interface {
 	// Clean removes what crashes left. With all it removes every cluster of the
 	// provider, running ones too.
 	Clean(ctx context.Context, all bool) ([]Removed, error)
-}
-
-// Offers says whether a provider has everything that is needed, and what not.
-func Offers(p Provider, needs []Capability) (missing []Capability) {
-	offers := p.Offers()
-	for _, need := range needs {
-		if !slices.Contains(offers, need) {
-			missing = append(missing, need)
-		}
-	}
-	return missing
 }
 
 // Cluster is a running cluster.
@@ -128,6 +101,18 @@ type Host interface {
 	LogDir() string
 	// ReservePorts keeps n free loopback ports for such programs.
 	ReservePorts(n int) ([]int, error)
+}
+
+// ImageLoader is a cluster with real pods: programs run in it as images.
+type ImageLoader interface {
+	// LoadImages puts OCI archives into every node, where pods find them without
+	// a registry.
+	LoadImages(ctx context.Context, archives ...string) error
+}
+
+// LogCollector is a cluster that can write down what its nodes know of themselves.
+type LogCollector interface {
+	CollectLogs(ctx context.Context, dir string) error
 }
 
 // Facts describe a cluster: provider, versions, digests, sizes. Keys are stable.

@@ -3,43 +3,46 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/plan"
 )
 
-// clusters are those that runs share: one for each provider, set of versions
-// and number of nodes. A cluster comes up for the first run that needs it and
-// stays for the next ones until close.
+// clusters are those that runs share. A cluster comes up for the first run that
+// needs it and stays for the next ones until close.
 type clusters struct {
 	mu     sync.Mutex
-	shared map[string]*sharedCluster
+	shared []*sharedCluster
 }
 
 // sharedCluster is a cluster in use by any number of runs, or about to be.
 type sharedCluster struct {
+	of      plan.Cell     // that it came up for
 	turn    chan struct{} // holds a token while nobody brings it up or down
 	cluster cluster.Cluster
 }
 
-func sharedKey(cell plan.Cell) string {
-	parts := []string{cell.Provider, fmt.Sprint(cell.Nodes)}
-	for _, component := range slices.Sorted(maps.Keys(cell.Versions)) {
-		parts = append(parts, component+"="+cell.Versions[component])
+// serves says whether a cell finds there what it needs: the same cluster, with
+// the components that it has at their versions. More do not disturb it.
+func (s *sharedCluster) serves(cell plan.Cell) bool {
+	if s.of.Provider != cell.Provider || s.of.NodeImage != cell.NodeImage || s.of.Nodes != cell.Nodes {
+		return false
 	}
-	return strings.Join(parts, ",")
+	for component, version := range cell.Versions {
+		if s.of.Versions[component] != version {
+			return false
+		}
+	}
+	return len(s.of.Versions) == len(cell.Versions) || cluster.Offered(cell.Provider).Has(cluster.Kubelet)
 }
 
-// get returns the cluster of the key, which it brings up if there is none, or
+// get returns a cluster that serves the cell, which it brings up if there is none, or
 // if a part of it ended by itself. Who waits for another run's cluster goes on
 // waiting when that run is aborted, and brings it up itself.
-func (c *clusters) get(ctx context.Context, key string, up func(context.Context) (cluster.Cluster, error)) (cluster.Cluster, error) {
-	s := c.of(key)
+func (c *clusters) get(ctx context.Context, cell plan.Cell, up func(context.Context) (cluster.Cluster, error)) (cluster.Cluster, error) {
+	s := c.serving(cell)
 	select {
 	case <-s.turn:
 		defer func() { s.turn <- struct{}{} }()
@@ -71,17 +74,18 @@ func ended(c cluster.Cluster) bool {
 	}
 }
 
-func (c *clusters) of(key string) *sharedCluster {
+func (c *clusters) serving(cell plan.Cell) *sharedCluster {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.shared == nil {
-		c.shared = map[string]*sharedCluster{}
+	for _, s := range c.shared {
+		if s.serves(cell) {
+			return s
+		}
 	}
-	if c.shared[key] == nil {
-		c.shared[key] = &sharedCluster{turn: make(chan struct{}, 1)}
-		c.shared[key].turn <- struct{}{}
-	}
-	return c.shared[key]
+	s := &sharedCluster{of: cell, turn: make(chan struct{}, 1)}
+	s.turn <- struct{}{}
+	c.shared = append(c.shared, s)
+	return s
 }
 
 // close takes the clusters down. No run may be under way.
@@ -89,15 +93,13 @@ func (c *clusters) close(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var errs []error
-	for key, s := range c.shared {
+	c.shared = slices.DeleteFunc(c.shared, func(s *sharedCluster) bool {
 		if s.cluster == nil {
-			continue
+			return true
 		}
-		if err := s.cluster.Down(ctx); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		delete(c.shared, key)
-	}
+		err := s.cluster.Down(ctx)
+		errs = append(errs, err)
+		return err == nil
+	})
 	return errors.Join(errs...)
 }

@@ -31,7 +31,7 @@ type Engine struct {
 	// Results is the directory that holds runs/.
 	Results string
 	Builder *toolchain.Builder
-	// Provider makes the provider of a cell's cluster; see Embedded.
+	// Provider makes the provider of a cell's cluster; see Embedded and Kind.
 	Provider func(cell plan.Cell, parts Parts) (cluster.Provider, error)
 	Clock    clock.WithTicker
 	// Keep leaves the cluster of a run up, once it is recorded, until the context
@@ -97,7 +97,8 @@ func (e *Engine) Run(ctx context.Context, cell plan.Cell, parts Parts, repetitio
 	if err != nil {
 		return nil, err
 	}
-	r := &run{engine: e, cell: cell, parts: parts, scenario: s, params: params, dir: dir, repetition: repetition}
+	r := &run{engine: e, cell: cell, parts: parts, scenario: s, params: params, dir: dir, repetition: repetition, on: cluster.Offered(cell.Provider)}
+	r.site = r.newSite()
 	err = r.play(ctx)
 	out := &Outcome{Dir: dir, Cleanup: cleanupOf(err)}
 	switch {
@@ -145,6 +146,9 @@ type run struct {
 	dir        RunDir
 	repetition int
 
+	// on is what the cluster offers, and site where its components run.
+	on      cluster.Capabilities
+	site    site
 	cluster cluster.Cluster
 	// namespace that the drill's objects live in.
 	namespace string
@@ -186,13 +190,20 @@ func (r *run) play(ctx context.Context) (err error) {
 func (r *run) up(ctx context.Context, provider cluster.Provider) (cluster.Cluster, error) {
 	up := func(ctx context.Context) (cluster.Cluster, error) {
 		r.say("starting a cluster with Kubernetes %s", r.cell.Versions[scenario.Kubernetes])
-		return provider.Up(ctx, cluster.Options{Nodes: r.cell.Nodes, Labels: map[string]string{"run": string(r.dir)}})
+		c, err := provider.Up(ctx, cluster.Options{Nodes: r.cell.Nodes, Labels: map[string]string{"run": string(r.dir)}})
+		if err != nil {
+			return nil, err
+		}
+		if err := r.site.equip(ctx, c); err != nil {
+			return nil, r.giveUp(c, err)
+		}
+		return c, nil
 	}
 	if r.namespace = ownNamespace; !r.shares() {
 		return up(ctx)
 	}
 	r.namespace = r.sharedNamespace()
-	return r.engine.clusters.get(ctx, sharedKey(r.cell), up)
+	return r.engine.clusters.get(ctx, r.cell, up)
 }
 
 // shares says whether the run uses a cluster beside others. One that is
@@ -210,16 +221,31 @@ func (r *run) sharedNamespace() string {
 	return fmt.Sprintf("%s-%x", strings.Trim(name[:min(len(name), 48)], "-"), sum[:4])
 }
 
+// giveUp removes a cluster that could not be equipped, and keeps its logs.
+func (r *run) giveUp(c cluster.Cluster, err error) error {
+	r.cluster = c
+	logs := r.saveLogs()
+	if down := c.Down(context.Background()); down != nil {
+		return errors.Join(err, logs, &CleanupError{down})
+	}
+	return errors.Join(err, logs)
+}
+
 // leave takes a cluster of the run's own down. A shared one stays for the
 // others; a run that failed on it takes its logs along.
 func (r *run) leave() error {
-	if r.shares() {
-		if r.fault != nil {
-			return r.saveLogs()
-		}
-		return nil
+	var logs error
+	if !r.shares() || r.fault != nil {
+		logs = r.saveLogs()
 	}
-	logs := r.saveLogs()
+	if r.shares() {
+		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+		defer cancel()
+		if err := r.site.leave(ctx); err != nil && !ended(r.cluster) { // it goes with the cluster
+			return errors.Join(logs, &CleanupError{err})
+		}
+		return logs
+	}
 	r.say("removing the cluster")
 	if err := r.cluster.Down(context.Background()); err != nil {
 		return &CleanupError{err}
@@ -227,9 +253,15 @@ func (r *run) leave() error {
 	return logs
 }
 
-// saveLogs copies the logs of every process into the run directory. A full
+// saveLogs copies the logs of every process into the run directory, and of nodes
+// what they know of themselves if the run failed. A full
 // disk must not keep the cluster from being removed, so that is no error here.
 func (r *run) saveLogs() error {
+	if nodes, ok := r.cluster.(cluster.LogCollector); ok && r.fault != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+		defer cancel()
+		_ = nodes.CollectLogs(ctx, filepath.Join(r.dir.File(LogDir), "nodes"))
+	}
 	host, ok := r.cluster.(cluster.Host)
 	if !ok {
 		return nil
@@ -275,6 +307,9 @@ func (r *run) header() recording.Header {
 	}
 	if r.cluster != nil {
 		h.Cluster = recording.Cluster{Provider: r.cluster.Provider(), Fidelity: r.cluster.Fidelity(), Facts: r.cluster.Facts()}
+	}
+	for _, c := range r.on {
+		h.Cluster.Offers = append(h.Cluster.Offers, string(c))
 	}
 	return h
 }

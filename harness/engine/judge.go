@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/report"
@@ -30,7 +31,20 @@ func Prediction(h recording.Header) (judge.Prediction, error) {
 	if err := scenario.CheckBounds(params); err != nil {
 		return judge.Prediction{}, fmt.Errorf("parameters in the recording's header: %w", err)
 	}
-	return s.Predict(scenario.Input{Params: params, Versions: h.ModelVersions(), Guards: h.Guards})
+	return s.Predict(scenario.Input{Params: params, Versions: h.ModelVersions(), On: offers(h.Cluster), Guards: h.Guards})
+}
+
+// offers are the capabilities of the cluster of a recording. Recordings that do
+// not say are older than any other provider than embedded.
+func offers(c recording.Cluster) cluster.Capabilities {
+	if len(c.Offers) == 0 {
+		return cluster.Offered(cluster.Embedded)
+	}
+	var out cluster.Capabilities
+	for _, name := range c.Offers {
+		out = append(out, cluster.Capability(name))
+	}
+	return out
 }
 
 // changed lists the parameters of a recording that are not at today's defaults,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/scenario"
@@ -13,20 +14,31 @@ import (
 // Parts are the built components of a cell, by name.
 type Parts map[string]toolchain.Artifact
 
-// clusterParts are what an embedded cluster consists of beside Kubernetes.
-var clusterParts = []string{"etcd", "kwok"}
+// Components that are no part of any cell's versions.
+const (
+	etcd = "etcd"
+	kwok = "kwok"
+	// trafficProgram is the program in the pods of the workload, and the one that sends
+	// requests to them.
+	trafficProgram = "traffic"
+)
 
-// Requests lists the components that a cell needs, in the order of building.
+// Requests lists the components that a cell needs, in the order of building. A
+// cluster of containers brings its own Kubernetes, as an image that its provider
+// finds or builds.
 func Requests(cell plan.Cell) []toolchain.Request {
-	var out []toolchain.Request
-	for _, name := range clusterParts {
-		out = append(out, toolchain.Request{Component: name})
+	out := []toolchain.Request{{Component: etcd}, {Component: kwok}}
+	inPods := cluster.Offered(cell.Provider).Has(cluster.Kubelet)
+	if inPods {
+		out = []toolchain.Request{{Component: trafficProgram}}
 	}
 	for _, c := range toolchain.Catalogue() {
-		if version, ok := cell.Versions[c.Name]; ok {
-			dir, v := plan.SplitVersion(version)
-			out = append(out, toolchain.Request{Component: c.Name, Version: v, Dir: dir})
+		version, ok := cell.Versions[c.Name]
+		if !ok || inPods && c.Name == scenario.Kubernetes {
+			continue
 		}
+		dir, v := plan.SplitVersion(version)
+		out = append(out, toolchain.Request{Component: c.Name, Version: v, Dir: dir, Unedited: inPods})
 	}
 	return out
 }
@@ -72,8 +84,14 @@ func (p Parts) components(cell plan.Cell) []recording.Component {
 		}
 		out = append(out, c)
 	}
+	if cluster.Offered(cell.Provider).Has(cluster.Kubelet) {
+		out = append(out, recording.Component{Name: scenario.Kubernetes, Version: cell.Versions[scenario.Kubernetes], Source: fromNodeImage})
+	}
 	return out
 }
+
+// fromNodeImage is the source of a Kubernetes that nodes bring along.
+const fromNodeImage = "node image"
 
 // ran says whether a program of a component takes part: Kubernetes' own
 // controller manager does not where there is one of another version.

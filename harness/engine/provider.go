@@ -1,8 +1,13 @@
 package engine
 
 import (
+	"context"
+	"errors"
+
 	"reckon.dev/reckon/harness/cluster/embedded"
+	"reckon.dev/reckon/harness/cluster/kind"
 	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/toolchain"
 )
 
 // Embedded is the provider of embedded clusters that run built parts, each in a
@@ -37,4 +42,32 @@ func Embedded(root string, parts Parts) (*embedded.Provider, error) {
 		}
 	}
 	return &embedded.Provider{Config: cfg}, nil
+}
+
+// Kind is the provider of clusters of containers that run a version of
+// Kubernetes (empty: the pinned one), each in a directory of its own below root.
+// NodeImage is auto (or empty), build, or a reference.
+func Kind(root string, b *toolchain.Builder, kubernetes, nodeImage string, progress func(step string)) *kind.Provider {
+	req := toolchain.Request{Component: "kind-node", Version: kubernetes}
+	return &kind.Provider{Config: kind.Config{
+		Root: root, Progress: progress,
+		NodeImage: kind.NodeImage{
+			Want: nodeImage, Kubernetes: kubernetes,
+			Built: func(ctx context.Context) bool { return b.Cached(ctx, req) },
+			Build: func(ctx context.Context) (kind.Archive, error) { return nodeArchive(ctx, b, req) },
+		},
+	}}
+}
+
+// nodeArchive builds the node image, or takes it from the cache.
+func nodeArchive(ctx context.Context, b *toolchain.Builder, req toolchain.Request) (kind.Archive, error) {
+	artifact, err := b.Build(ctx, req)
+	if err != nil {
+		return kind.Archive{}, err
+	}
+	if len(artifact.Images) != 1 {
+		return kind.Archive{}, errors.New("the node image is not in its entry")
+	}
+	img := artifact.Images[0]
+	return kind.Archive{Ref: img.Ref, ID: img.ID, Path: img.Path}, nil
 }

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/e2e-framework/klient"
 
 	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/component/argorollouts"
 	"reckon.dev/reckon/harness/record"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/scenario"
@@ -70,13 +69,17 @@ func (r *run) resources() []record.Resource {
 }
 
 // has says whether a component is under test.
-func (r *run) has(component string) bool { return slices.Contains(r.scenario.Components(), component) }
+func (r *run) has(component string) bool {
+	return slices.Contains(r.scenario.Components(r.on), component)
+}
 
 // Limits of the engine's own waiting.
 const (
 	installTimeout = 60 * time.Second
 	startTimeout   = 60 * time.Second
 	stopTimeout    = 15 * time.Second
+	leaveTimeout   = 60 * time.Second
+	collectTimeout = 30 * time.Second
 	sampleInterval = time.Second
 	// noticeTime is how long the death of a process may be noticed after the
 	// errors that follow from it.
@@ -160,13 +163,8 @@ func (r *run) perform(ctx context.Context, fail context.CancelCauseFunc, rec *re
 	if err := r.prepare(ctx); err != nil {
 		return r.cause(ctx, &partFault{"set-up", err})
 	}
-	if r.has(scenario.ArgoRollouts) {
-		controller, err := r.startController(ctx, rec)
-		if err != nil {
-			return r.cause(ctx, &partFault{argorollouts.Name, err})
-		}
-		go watchPart(ctx, fail, argorollouts.Name, controller.Process)
-		rec.AddSampler(record.Metrics(argorollouts.Name, controller.MetricsURL, sampleInterval, nil, "rollout", "controller_clientset", "workqueue_depth", "process_"))
+	if err := r.site.start(ctx, fail, rec); err != nil {
+		return r.cause(ctx, err)
 	}
 	if err := rec.Start(ctx); err != nil {
 		return r.cause(ctx, &partFault{"recorder", err})
@@ -193,44 +191,18 @@ func (r *run) cause(ctx context.Context, err error) error {
 	}
 }
 
-// prepare installs CRDs, where there are any, and makes the namespace.
+// prepare installs what the components need and makes the namespace.
 func (r *run) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
-	if r.has(scenario.ArgoRollouts) {
-		r.say("installing the CRDs of Argo Rollouts %s", r.cell.Versions[scenario.ArgoRollouts])
-		if err := argorollouts.Install(ctx, r.cluster.RESTConfig(), r.parts[scenario.ArgoRollouts].Assets); err != nil {
-			return err
-		}
+	if err := r.site.install(ctx); err != nil {
+		return err
 	}
 	c, err := newClient(r.cluster.RESTConfig())
 	if err != nil {
 		return err
 	}
 	return c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.namespace}})
-}
-
-func (r *run) startController(ctx context.Context, rec *record.Recorder) (*argorollouts.Controller, error) {
-	host, ok := r.cluster.(cluster.Host)
-	if !ok {
-		return nil, fmt.Errorf("provider %s cannot run controllers as processes", r.cell.Provider)
-	}
-	binary, err := r.parts.Path(scenario.ArgoRollouts, "rollouts-controller")
-	if err != nil {
-		return nil, err
-	}
-	ports, err := host.ReservePorts(2)
-	if err != nil {
-		return nil, err
-	}
-	r.say("starting Argo Rollouts %s", r.cell.Versions[scenario.ArgoRollouts])
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	return argorollouts.Start(ctx, host.Supervisor(), argorollouts.Config{
-		Binary: binary, Version: r.parts.versions(r.cell)[scenario.ArgoRollouts], Kubeconfig: r.cluster.Kubeconfig(),
-		LogDir: host.LogDir(), HealthPort: ports[0], MetricsPort: ports[1],
-		OnLine: rec.LogLine(argorollouts.Name), Clock: r.engine.Clock,
-	})
 }
 
 // part is what a run cannot do without: a process, or the cluster as a whole.
@@ -263,30 +235,42 @@ func (r *run) script(ctx context.Context, fail context.CancelCauseFunc, rec *rec
 	if err != nil {
 		return err
 	}
-	pods, err := kubernetes.NewForConfig(r.cluster.RESTConfig())
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	readiness, stop, err := r.readiness(ctx, fail, c)
 	if err != nil {
 		return err
 	}
-	readiness := stage.NewReadiness(c, r.engine.Clock)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan struct{})
+	defer func() { cancel(); stop() }()
+	disturber := r.newDisturber(ctx, fail, rec)
+	st := &stage.Stage{
+		Client: c, Kube: kube, Namespace: r.namespace, On: r.on, Recorder: rec, Readiness: readiness, Clock: r.engine.Clock,
+		Progress: func(step string) { r.say("%s", step); disturber.at(step) }, Versions: r.parts.versions(r.cell),
+	}
+	r.site.furnish(ctx, fail, rec, st)
+	if err = r.scenario.Script(ctx, r.params, st); err != nil {
+		cancel()
+	}
+	return disturber.wait(err)
+}
+
+// readiness decides over pods where scripts do, until stop returns; nil elsewhere.
+func (r *run) readiness(ctx context.Context, fail context.CancelCauseFunc, c client.Client) (_ *stage.Readiness, stop func(), err error) {
+	if !r.on.Has(cluster.ScriptedReadiness) {
+		return nil, func() {}, nil
+	}
+	pods, err := kubernetes.NewForConfig(r.cluster.RESTConfig()) // calls of this are not the script's
+	if err != nil {
+		return nil, nil, err
+	}
+	readiness, done := stage.NewReadiness(c, r.engine.Clock), make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := readiness.Run(ctx, stage.InformerPods{Client: pods, Namespace: r.namespace}); err != nil {
 			fail(&partFault{"readiness", err})
 		}
 	}()
-	defer func() { cancel(); <-done }()
-	disturber := r.newDisturber(ctx, fail, rec)
-	err = r.scenario.Script(ctx, r.params, &stage.Stage{
-		Client: c, Kube: kube, Namespace: r.namespace, Recorder: rec, Readiness: readiness, Clock: r.engine.Clock,
-		Progress: func(step string) { r.say("%s", step); disturber.at(step) }, Versions: r.parts.versions(r.cell),
-	})
-	if err != nil {
-		cancel()
-	}
-	return disturber.wait(err)
+	return readiness, func() { <-done }, nil
 }
 
 // newClient is e2e-framework's client with the types that scripts use. Rate

@@ -52,7 +52,7 @@ func doubt(f Finding, g series.Gap) Finding {
 }
 
 func cut(g series.Gap) string {
-	return fmt.Sprintf("the watch of %s was cut from %s to %s (%s)", g.Resource, seconds(g.From), seconds(g.To), g.Reason)
+	return fmt.Sprintf("the %s was cut from %s to %s (%s)", g.Source(), seconds(g.From), seconds(g.To), g.Reason)
 }
 
 // straddles says whether the gap lies over the begin or the end of the interval

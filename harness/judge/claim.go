@@ -57,6 +57,8 @@ type Prediction struct {
 	Definitions []series.Definition
 	// Chart says what the report draws.
 	Chart Chart
+	// Measures are what the report tells of the traffic without judging it.
+	Measures []Measure
 	// Tables are the answer key as rows for people, such as the model's trace.
 	Tables []Table
 }
@@ -81,15 +83,35 @@ type Chart struct {
 type Panel struct {
 	Title string
 	Unit  string
+	// None is said in place of a plot where nothing is to be drawn, because no
+	// line of kind Rare is ever above zero.
+	None  string
 	Lines []Line
 }
+
+// LineKind is how a series is drawn.
+type LineKind string
+
+const (
+	// Steps is a line that holds each value until the next: what was set.
+	Steps LineKind = ""
+	// Rare is an area above zero, which is left out where it is zero throughout:
+	// failures of one cause.
+	Rare LineKind = "rare"
+)
 
 // Line is one series of a panel, with the predicted sequence of its values.
 type Line struct {
 	Series    string
 	Label     string
+	Kind      LineKind
 	Predicted []float64
+	// Band is drawn behind a measured value: between which the true one is.
+	Band *Band
 }
+
+// Band are the series of an interval's ends, such as series.ShareOf makes.
+type Band struct{ Low, High string }
 
 // Status of a claim.
 type Status string
@@ -112,6 +134,10 @@ type Finding struct {
 	Objects []string
 	// Samples is the number of points that the finding rests on.
 	Samples int
+	// Detail is what the finding consists of, nil where Observed says it all.
+	Detail *Table
+	// Disagreements are what a check of weights found.
+	Disagreements []Disagreement
 }
 
 func inconclusive(samples int, format string, args ...any) Finding {

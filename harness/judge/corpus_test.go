@@ -52,9 +52,11 @@ func TestCorpus(t *testing.T) {
 
 // corpusCase is one case: a recording, and questions about it.
 type corpusCase struct {
-	name      string
-	defs      []series.Definition
-	facts     []corpusFact
+	name  string
+	defs  []series.Definition
+	facts []corpusFact
+	// seq is the next interval of each client of the workload.
+	seq       map[string]int64
 	end       float64
 	claims    []judge.Claim
 	guards    []judge.Guard
@@ -162,7 +164,7 @@ func (p *parser) parse(line string) {
 		return
 	}
 	if name, ok := strings.CutPrefix(line, "case "); ok {
-		p.cases = append(p.cases, &corpusCase{name: name})
+		p.cases = append(p.cases, &corpusCase{name: name, seq: map[string]int64{}})
 		return
 	}
 	if len(p.cases) == 0 {
@@ -178,8 +180,15 @@ func (p *parser) parse(line string) {
 	}
 	p.words = wordForm.FindAllString(line, -1)
 	switch verb := p.next("a verb"); verb {
-	case "state", "sample", "events":
+	case "state", "sample", "events", "delivered":
 		p.source(c, verb)
+	case "requests":
+		p.requests(c)
+	case "lost":
+		client := p.next("a client")
+		c.seq[client] += int64(p.number())
+	case "traffic":
+		p.traffic(c)
 	case "part":
 		p.part(c)
 	case "total":
@@ -298,6 +307,8 @@ func (p *parser) source(c *corpusCase, verb string) {
 		def.Object = &series.FromObject{Resource: name, Value: func(v *series.View) (series.Value, bool) { return valueOf(v.Message), true }}
 	case "sample":
 		def.Sample = &series.FromSample{Series: name}
+	case "delivered":
+		def.Sample = &series.FromSample{Series: name, Resource: recording.Delivered}
 	case "events":
 		def.Log = &series.FromLog{Component: name, Match: regexp.MustCompile(`.+`)}
 	}
@@ -315,6 +326,8 @@ func (p *parser) source(c *corpusCase, verb string) {
 			f.Object = &recording.Object{Change: recording.Modified, Resource: name, Name: "o", Body: body}
 		case "sample":
 			f.Sample = &recording.Sample{Series: name, Value: valueOf(value).Num}
+		case "delivered":
+			f.Sample = &recording.Sample{Series: name, Value: valueOf(value).Num, AtNS: int64(at)}
 		case "events":
 			f.Log = &recording.Log{Component: name, Line: value}
 		}
@@ -526,7 +539,7 @@ func (p *parser) claim(c *corpusCase, line string) {
 		check.Window = w()
 		claim.Check = check
 	default:
-		p.fail("unknown check %q", kind)
+		claim.Check = p.trafficCheck(kind)
 	}
 	c.claims = append(c.claims, claim)
 	p.question(c, line, func(set *series.Set) string {
@@ -538,7 +551,7 @@ func (p *parser) claim(c *corpusCase, line string) {
 		if f.At != nil {
 			out += fmt.Sprintf(" at %gs", f.At.Seconds())
 		}
-		return out + says(f.Objects, f.Why)
+		return out + says(f.Objects, f.Why) + disagreements(f.Disagreements)
 	})
 }
 

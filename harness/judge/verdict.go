@@ -32,21 +32,24 @@ type Gate struct {
 // Verdict is the judgement of one run. It holds no clock and no path, so
 // judging the same recording again gives the same bytes.
 type Verdict struct {
-	Format     string                `json:"format"`
-	RunID      string                `json:"runID"`
-	Drill      string                `json:"drill"`
-	Cell       string                `json:"cell"`
-	Repetition int                   `json:"repetition"`
-	Scenario   string                `json:"scenario"`
-	Outcome    Outcome               `json:"outcome"`
-	Reasons    []string              `json:"reasons,omitempty"`
-	Claims     []ClaimResult         `json:"claims"`
-	Guards     []GuardResult         `json:"guards"`
-	Gate       Gate                  `json:"gate"`
-	Model      string                `json:"model"`
-	Notes      []string              `json:"notes,omitempty"`
-	Components []recording.Component `json:"components"`
-	Cluster    recording.Cluster     `json:"cluster"`
+	Format     string        `json:"format"`
+	RunID      string        `json:"runID"`
+	Drill      string        `json:"drill"`
+	Cell       string        `json:"cell"`
+	Repetition int           `json:"repetition"`
+	Scenario   string        `json:"scenario"`
+	Outcome    Outcome       `json:"outcome"`
+	Reasons    []string      `json:"reasons,omitempty"`
+	Claims     []ClaimResult `json:"claims"`
+	Guards     []GuardResult `json:"guards"`
+	// Disagreements are when and why weights and answers did not agree.
+	Disagreements []Disagreement        `json:"disagreements,omitempty"`
+	Measures      []MeasureResult       `json:"measures,omitempty"`
+	Gate          Gate                  `json:"gate"`
+	Model         string                `json:"model"`
+	Notes         []string              `json:"notes,omitempty"`
+	Components    []recording.Component `json:"components"`
+	Cluster       recording.Cluster     `json:"cluster"`
 	// Facts is the number of facts in the recording, Lasted its length.
 	Facts     int64   `json:"facts"`
 	LastedSec float64 `json:"lastedSeconds"`
@@ -64,6 +67,8 @@ type ClaimResult struct {
 	AtSec     *float64 `json:"atSeconds,omitempty"`
 	Objects   []string `json:"objects,omitempty"`
 	Samples   int      `json:"samples"`
+	// Detail is what the finding consists of, such as the stretches of a share.
+	Detail *Table `json:"detail,omitempty"`
 }
 
 // GuardResult is one safety limit with the worst that was seen.
@@ -104,8 +109,12 @@ func Judge(h recording.Header, p Prediction, set *series.Set, gate Gate) (Verdic
 		}
 		v.Claims = append(v.Claims, ClaimResult{
 			ID: c.ID, Sentence: c.Sentence, Basis: c.Basis, Predicted: c.Check.Predicted(), Observed: f.Observed,
-			Status: f.Status, Why: f.Why, AtSec: roundPtr(f.At), Objects: f.Objects, Samples: f.Samples,
+			Status: f.Status, Why: f.Why, AtSec: roundPtr(f.At), Objects: f.Objects, Samples: f.Samples, Detail: f.Detail,
 		})
+		for _, d := range f.Disagreements {
+			d.Claim = c.ID
+			v.Disagreements = append(v.Disagreements, d)
+		}
 	}
 	for _, g := range p.Guards {
 		r, err := g.eval(set)
@@ -113,6 +122,13 @@ func Judge(h recording.Header, p Prediction, set *series.Set, gate Gate) (Verdic
 			return Verdict{}, fmt.Errorf("guard %s: %w", g.ID, err)
 		}
 		v.Guards = append(v.Guards, r)
+	}
+	for _, m := range p.Measures {
+		r, err := m.measure(set)
+		if err != nil {
+			return Verdict{}, fmt.Errorf("measure %s: %w", m.Title, err)
+		}
+		v.Measures = append(v.Measures, r)
 	}
 	v.decide(set)
 	return v, nil

@@ -66,6 +66,9 @@ func used(p judge.Prediction) []string {
 	for _, panel := range p.Chart.Panels {
 		for _, line := range panel.Lines {
 			out = append(out, line.Series)
+			if line.Band != nil {
+				out = append(out, line.Band.Low, line.Band.High)
+			}
 		}
 	}
 	for _, c := range p.Claims {
@@ -73,6 +76,9 @@ func used(p judge.Prediction) []string {
 	}
 	for _, g := range p.Guards {
 		out = append(out, g.Series)
+	}
+	for _, m := range p.Measures {
+		out = append(out, m.Series()...)
 	}
 	return out
 }

@@ -4,20 +4,25 @@ import (
 	"fmt"
 
 	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/cluster/embedded"
 	"reckon.dev/reckon/harness/scenario"
 )
 
-// checkNeeds refuses a scenario on a provider that lacks what it needs, before
-// anything starts.
-func checkNeeds(provider string, s scenario.Scenario) error {
-	providers := map[string]cluster.Provider{"embedded": &embedded.Provider{}}
-	p, ok := providers[provider]
-	if !ok {
-		return fmt.Errorf("unknown provider %q", provider)
+// checkNeeds refuses a scenario on a provider that lacks what it needs with
+// these parameters, before anything starts.
+func checkNeeds(provider string, s scenario.Scenario, params any) error {
+	missing := cluster.Offered(provider).Missing(s.Needs(params))
+	if len(missing) == 0 {
+		return nil
 	}
-	if missing := cluster.Offers(p, s.Needs()); len(missing) > 0 {
-		return fmt.Errorf("scenario %s needs %v, which provider %s does not offer", s.Name(), missing, provider)
+	return fmt.Errorf("scenario %s needs %s, which provider %s does not offer", s.Name(), missing, provider)
+}
+
+// checkSkewable refuses a controller manager of its own version where the
+// control plane comes as one image.
+func checkSkewable(cell *Cell) error {
+	if _, own := cell.Versions[scenario.ControllerManager]; own && cell.Provider == cluster.Kind {
+		return fmt.Errorf("provider %s runs the %s of its node image: a version of its own is for provider %s",
+			cell.Provider, scenario.ControllerManager, cluster.Embedded)
 	}
 	return nil
 }

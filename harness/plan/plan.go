@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"reckon.dev/reckon/drills"
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/nearest"
 	"reckon.dev/reckon/harness/scenario"
@@ -32,6 +34,7 @@ type Overrides struct {
 	// Kubernetes is short for the version "kubernetes=...".
 	Kubernetes string
 	Provider   string
+	NodeImage  string
 	Repeat     int // 0: as the drill says
 	Parallel   int // 0: as the drill says
 }
@@ -57,6 +60,8 @@ type Cell struct {
 	Versions map[string]string `json:"versions"`
 	Provider string            `json:"provider"`
 	Nodes    int               `json:"nodes,omitempty"`
+	// NodeImage is for clusters of containers: auto (or empty), build, a reference.
+	NodeImage string `json:"nodeImage,omitempty"`
 	// SharesCluster: runs with the same provider, versions and nodes use one
 	// cluster, each in a namespace of its own.
 	SharesCluster bool               `json:"sharesCluster,omitempty"`
@@ -110,8 +115,8 @@ func (p *Plan) Expected() time.Duration {
 		longest = max(longest, c.Expected())
 	}
 	expected := max(longest, total/time.Duration(max(p.Parallel, 1)))
-	if slices.ContainsFunc(p.Cells, func(c Cell) bool { return c.SharesCluster }) {
-		expected += clusterOverhead
+	if i := slices.IndexFunc(p.Cells, func(c Cell) bool { return c.SharesCluster }); i >= 0 {
+		expected += clusterOverhead(p.Cells[i].Provider)
 	}
 	return expected
 }
@@ -148,8 +153,14 @@ func (c Cell) Load() (scenario.Scenario, any, error) {
 	return s, params, nil
 }
 
-// clusterOverhead is about what bringing a cluster up and down takes.
-const clusterOverhead = 8 * time.Second
+// clusterOverhead is about what bringing a cluster up and down takes, with what
+// has to run in it.
+func clusterOverhead(provider string) time.Duration {
+	if provider == cluster.Kind {
+		return 90 * time.Second
+	}
+	return 8 * time.Second
+}
 
 // axis is one dimension of a scenario's matrix.
 type axis struct {
@@ -179,7 +190,7 @@ func cellsOf(d *drills.Drill, i int, w wishes) ([]Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	axes := axesOf(sc, node, s, w)
+	axes := axesOf(sc, node, s, w, w.on(d))
 	if cellCount(axes) > maxCells {
 		return nil, node.Find("matrix").Errorf("the matrix has more than %d cells", maxCells)
 	}
@@ -208,7 +219,7 @@ func cellCount(axes []axis) int {
 }
 
 // axesOf sorts components before parameters, each by name, so that plans are stable.
-func axesOf(sc drills.Scenario, node strict.Node, s scenario.Scenario, w wishes) []axis {
+func axesOf(sc drills.Scenario, node strict.Node, s scenario.Scenario, w wishes, on cluster.Capabilities) []axis {
 	var out []axis
 	add := func(key string) {
 		a := axis{key: key, values: sc.Matrix[key]}
@@ -217,7 +228,7 @@ func axesOf(sc drills.Scenario, node strict.Node, s scenario.Scenario, w wishes)
 		}
 		out = append(out, a)
 	}
-	versioned := scenario.Versioned(s)
+	versioned := scenario.Versioned(s, on)
 	for _, component := range versioned {
 		if v, ok := w.versions[component]; ok {
 			out = append(out, axis{key: component, values: []any{v.version}, at: []place{{flag: v.flag}}})
@@ -260,16 +271,21 @@ type wishes struct {
 	set      map[string]*strict.Document
 	versions map[string]versionWish
 	provider string
-	repeat   int
+	// nodeImage replaces that of the drill.
+	nodeImage string
+	repeat    int
 }
 
 // versionWish is a version with the flag that it was given by.
 type versionWish struct{ version, flag string }
 
 func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
-	w := wishes{set: map[string]*strict.Document{}, versions: map[string]versionWish{}, provider: o.Provider, repeat: o.Repeat}
-	if w.provider != "" && !slices.Contains(drills.Providers, w.provider) {
-		return w, fmt.Errorf("--provider: unknown provider %q%s; there is %s", w.provider, nearest.Hint(w.provider, drills.Providers), strings.Join(drills.Providers, ", "))
+	w := wishes{set: map[string]*strict.Document{}, versions: map[string]versionWish{}, provider: o.Provider, nodeImage: o.NodeImage, repeat: o.Repeat}
+	if w.provider != "" && !slices.Contains(cluster.Providers(), w.provider) {
+		return w, fmt.Errorf("--provider: unknown provider %q%s; there are %s", w.provider, nearest.Hint(w.provider, cluster.Providers()), strings.Join(cluster.Providers(), ", "))
+	}
+	if o.NodeImage != "" && w.providerOf(d) != cluster.Kind {
+		return w, fmt.Errorf("--node-image means nothing to the provider %s", w.providerOf(d))
 	}
 	if o.Repeat < 0 || o.Repeat > 1000 {
 		return w, fmt.Errorf("--repeat: %d is no number of repetitions, expected 1 to 1000", o.Repeat)
@@ -281,7 +297,7 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 			return w, err
 		}
 		params = distinct(params, scenario.Names(s.Defaults()))
-		components = distinct(components, scenario.Versioned(s))
+		components = distinct(components, scenario.Versioned(s, w.on(d)))
 	}
 	for _, kv := range o.Set {
 		key, value, ok := strings.Cut(kv, "=")
@@ -308,6 +324,14 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 	}
 	return w, w.addVersion(scenario.Kubernetes, o.Kubernetes, "--kubernetes "+o.Kubernetes)
 }
+
+// providerOf is the provider that the drill's cells run on.
+func (w wishes) providerOf(d *drills.Drill) string {
+	return cmp.Or(w.provider, d.Spec.Cluster.Provider)
+}
+
+// on is what that provider offers.
+func (w wishes) on(d *drills.Drill) cluster.Capabilities { return cluster.Offered(w.providerOf(d)) }
 
 func (w wishes) addVersion(component, version, flag string) error {
 	if err := drills.CheckVersion(version); err != nil {
@@ -343,14 +367,14 @@ func checkPair(flag string, formed bool, name, noun, form string, names []string
 
 func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s scenario.Scenario, axes []axis, pick []int) (Cell, error) {
 	cell := Cell{
-		Drill: d.Metadata.Name, Scenario: sc.Name, Provider: d.Spec.Cluster.Provider, Nodes: d.Spec.Cluster.Nodes,
-		Versions: baseVersions(d, s), Guards: sc.Guards, Gate: d.Spec.Gate, Repeat: d.Spec.Repeat,
-	}
-	if w.provider != "" {
-		cell.Provider = w.provider
+		Drill: d.Metadata.Name, Scenario: sc.Name, Provider: w.providerOf(d), Nodes: d.Spec.Cluster.Nodes,
+		Versions: baseVersions(d, s, w.on(d)), Guards: sc.Guards, Gate: d.Spec.Gate, Repeat: d.Spec.Repeat,
 	}
 	if w.repeat > 0 {
 		cell.Repeat = w.repeat
+	}
+	if cell.Provider == cluster.Kind {
+		cell.Nodes, cell.NodeImage = d.Spec.Cluster.Workers+1, cmp.Or(w.nodeImage, d.Spec.Cluster.NodeImage)
 	}
 	params := s.Defaults()
 	if err := node.Find("params").Decode(params); err != nil {
@@ -367,7 +391,7 @@ func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s sc
 	}
 	for i, a := range axes {
 		value, at := a.values[pick[i]], a.at[pick[i]]
-		label, err := applyAxis(&cell, params, s, a.key, value, at.node)
+		label, err := applyAxis(&cell, params, scenario.Versioned(s, w.on(d)), a.key, value, at.node)
 		if err != nil {
 			return cell, err
 		}
@@ -377,7 +401,7 @@ func (w wishes) cell(d *drills.Drill, sc drills.Scenario, node strict.Node, s sc
 			skew = at
 		}
 	}
-	if err := settleControllerManager(cell.Versions); err != nil {
+	if err := cmp.Or(settleControllerManager(cell.Versions), checkSkewable(&cell)); err != nil {
 		return cell, skew.blame(err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(w.set)) {
@@ -406,10 +430,10 @@ func (o origins) add(key string, mapping, value strict.Node) {
 	}
 }
 
-func baseVersions(d *drills.Drill, s scenario.Scenario) map[string]string {
+func baseVersions(d *drills.Drill, s scenario.Scenario, on cluster.Capabilities) map[string]string {
 	out := map[string]string{}
 	for _, c := range toolchain.Catalogue() {
-		if slices.Contains(scenario.Versioned(s), c.Name) && c.Name != scenario.ControllerManager { // which follows Kubernetes
+		if slices.Contains(scenario.Versioned(s, on), c.Name) && c.Name != scenario.ControllerManager { // which follows Kubernetes
 			out[c.Name] = c.Default
 		}
 	}
@@ -423,8 +447,8 @@ func baseVersions(d *drills.Drill, s scenario.Scenario) map[string]string {
 }
 
 // applyAxis puts one value of the matrix into the cell and returns its label.
-func applyAxis(cell *Cell, params any, s scenario.Scenario, key string, value any, at strict.Node) (string, error) {
-	if slices.Contains(scenario.Versioned(s), key) {
+func applyAxis(cell *Cell, params any, versioned []string, key string, value any, at strict.Node) (string, error) {
+	if slices.Contains(versioned, key) {
 		version, ok := value.(string)
 		if !ok {
 			return "", at.Errorf("expected a version as text, such as v1.8.2")
@@ -455,12 +479,12 @@ func atNode(node strict.Node, format string, args ...any) error {
 
 // finish checks the parameters as a whole and freezes them.
 func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from origins) error {
-	for _, component := range s.Components() {
+	for _, component := range s.Components(cluster.Offered(cell.Provider)) {
 		if dir, base := SplitVersion(cell.Versions[component]); dir != "" && base == "" {
 			return atNode(node, "%s=%s: which release is the directory based on? Say %s@v1.8.2 or the like, so that it is held against that model", component, dir, dir)
 		}
 	}
-	if err := checkNeeds(cell.Provider, s); err != nil {
+	if err := checkNeeds(cell.Provider, s, params); err != nil {
 		if node.IsZero() {
 			return fmt.Errorf("scenario %s: %w", s.Name(), err)
 		}
@@ -484,10 +508,11 @@ func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from 
 		return err
 	}
 	cell.Params = raw
-	cell.SharesCluster = shares(s, params)
+	on := cluster.Offered(cell.Provider)
+	cell.SharesCluster = shares(s, params, on)
 	expected := s.Expected(params)
 	if !cell.SharesCluster {
-		expected += clusterOverhead
+		expected += clusterOverhead(cell.Provider)
 	}
 	cell.ExpectedSec = expected.Seconds()
 	return nil
@@ -501,12 +526,15 @@ func check(s scenario.Scenario, params any, versions map[string]string) error {
 	return s.Check(params, versions)
 }
 
-// shares says whether a run may use a cluster beside others: not when components
-// of its own come with CRDs, which are cluster-wide, nor when its script
-// disturbs the cluster itself.
-func shares(s scenario.Scenario, params any) bool {
+// shares says whether a run may use a cluster beside others: not when its script
+// disturbs the cluster itself, nor, where controllers under test watch the whole
+// cluster as processes do, when it brings any.
+func shares(s scenario.Scenario, params any, on cluster.Capabilities) bool {
 	exclusive, ok := s.(scenario.Exclusive)
-	return len(s.Components()) == 0 && !(ok && exclusive.Exclusive(params))
+	if ok && exclusive.Exclusive(params) {
+		return false
+	}
+	return on.Has(cluster.Kubelet) || len(s.Components(on)) == 0
 }
 
 func topField(path string) string {

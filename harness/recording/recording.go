@@ -66,9 +66,11 @@ type Component struct {
 
 // Cluster says what the run ran on and how faithful that is.
 type Cluster struct {
-	Provider string            `json:"provider"`
-	Fidelity string            `json:"fidelity"`
-	Facts    map[string]string `json:"facts,omitempty"`
+	Provider string `json:"provider"`
+	Fidelity string `json:"fidelity"`
+	// Offers are the capabilities of the provider.
+	Offers []string          `json:"offers,omitempty"`
+	Facts  map[string]string `json:"facts,omitempty"`
 }
 
 // Fact is one observation. Exactly one of the pointers is set.

@@ -17,8 +17,9 @@ import (
 // time axis. All x are percent of the width, all y are pixels.
 type chart struct {
 	Caption string
-	// Bands: a line has a predicted sequence behind it.
-	Bands bool
+	// Bands: a line has a predicted sequence behind it. Intervals: one is measured,
+	// and has the interval of the true value behind it.
+	Bands, Intervals bool
 	// Right is the room for the labels at the ends of the lines, in pixels.
 	Right  int
 	Ticks  []tick
@@ -166,7 +167,7 @@ func (b *chartBuilder) recorder() {
 		if g.From > b.x.in.To || g.To < b.x.in.From {
 			continue
 		}
-		label := fmt.Sprintf("watch of %s cut for %s: %s", g.Resource, secs(msec(g.To-g.From)), gapMeaning(g))
+		label := fmt.Sprintf("%s cut for %s: %s", g.Source(), secs(msec(g.To-g.From)), gapMeaning(g))
 		l.Rows = append(l.Rows, barRow("gap", label, b.x.bar(g.From, g.To, label+" ("+g.Reason+")")))
 	}
 	for _, f := range b.set.Faults {
@@ -179,6 +180,9 @@ func (b *chartBuilder) recorder() {
 }
 
 func gapMeaning(g series.Gap) string {
+	if series.IsTraffic(g.Resource) {
+		return g.Reason
+	}
 	if g.Lossless {
 		return "no change was lost, times are uncertain"
 	}

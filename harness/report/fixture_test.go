@@ -329,5 +329,13 @@ func hostile(t testing.TB) Run {
 	tp.rollout(36.16, "</script><script>alert(2)</script>", "v1")
 	tp.log(31, "</script> <!-- %s", "<img src=x onerror=alert(3)>")
 	tp.fact(recording.Fact{T: at9(33), Fault: &recording.Fault{What: evil, Detail: evil}})
-	return tp.run(36.2, p, judge.Gate{})
+	r := tp.run(36.2, p, judge.Gate{})
+	r.Verdict.Disagreements = []judge.Disagreement{{Claim: evil, Between: evil, Cause: evil}}
+	r.Verdict.Claims[0].Detail = &judge.Table{Title: evil, Head: []string{evil, evil}, Rows: [][]string{{evil, evil}}}
+	r.Verdict.Measures = []judge.MeasureResult{{
+		Title: evil, Client: evil, Delays: []judge.DelayResult{{Name: evil, Note: evil}},
+		Periods: []judge.PeriodResult{{Name: evil, Note: evil, Failed: 1, Causes: []series.CauseCount{{Cause: evil, N: 1}},
+			Versions: []judge.VersionResult{{Version: evil}}, Pods: []judge.PodResult{{Pod: evil, Version: evil}}}},
+	}}
+	return r
 }

@@ -14,6 +14,13 @@ func variants(t testing.TB) map[string]Run {
 	return map[string]Run{"pass": passing(t), "fail": failing(t), "inconclusive": inconclusive(t), "invalid": invalid(t)}
 }
 
+// withTraffic are the variants and a run whose requests were measured.
+func withTraffic(t testing.TB) map[string]Run {
+	out := variants(t)
+	out["measured"] = measuredRun(t)
+	return out
+}
+
 func runs(t testing.TB) []Run { return []Run{passing(t), failing(t), inconclusive(t), invalid(t)} }
 
 func verdicts(t testing.TB) []judge.Verdict { return verdictsOf(runs(t)) }
@@ -44,8 +51,9 @@ func TestFormatsMatchTheirGoldenFiles(t *testing.T) {
 		"junit":       onVerdicts(JUnit),
 		"json":        onVerdicts(func(w io.Writer, vs []judge.Verdict) error { return JSON(w, vs[0]) }),
 	}
+	one := withTraffic(t)
 	for format, render := range formats {
-		for outcome, r := range variants(t) {
+		for outcome, r := range one {
 			t.Run(format+"/"+outcome, func(t *testing.T) {
 				var b bytes.Buffer
 				if err := render(&b, []Run{r}); err != nil {

@@ -19,7 +19,7 @@ import (
 var assets embed.FS
 
 var page = template.Must(template.New("report.html.tmpl").Funcs(template.FuncMap{
-	"count": count, "number": number, "optional": optional, "secs": secs, "visible": visible, "soft": soft, "seenIn": seenIn,
+	"count": count, "number": number, "optional": optional, "secs": secs, "visible": visible, "soft": soft, "seenIn": seenIn, "unbroken": unbroken,
 }).ParseFS(assets, "report.html.tmpl"))
 
 // HTML writes one page that needs nothing else: it opens from a disk or a mail,
@@ -59,6 +59,9 @@ type pageView struct {
 	Guards                 []guardView
 	Chart                  *chart
 	Tables                 []judge.Table
+	Measured, Details      []judge.Table
+	ThreeWay               *judge.Table
+	Unexplained            []bool
 	Binaries               []binaryView
 	Facts, Params, Run     []pair
 	Changed                string
@@ -113,12 +116,30 @@ func newView(r Run, c *chart) (pageView, error) {
 		out.Reasons = v.Reasons
 	}
 	out.results(r)
+	out.traffic(v)
 	for _, comp := range v.Components {
 		for _, d := range digestsOrNone(comp) {
 			out.Binaries = append(out.Binaries, binaryView{comp.Name, comp.Version, comp.Source, d.Binary, d.Digest})
 		}
 	}
 	return out, nil
+}
+
+func (p *pageView) traffic(v judge.Verdict) {
+	p.Measured = measureTables(v)
+	if t := threeWay(v); len(t.Rows) > 0 {
+		p.ThreeWay = &t
+	}
+	for _, d := range v.Disagreements {
+		p.Unexplained = append(p.Unexplained, !d.Explained)
+	}
+	for _, c := range v.Claims {
+		if c.Detail != nil && len(c.Detail.Rows) > 0 {
+			detail := *c.Detail
+			detail.Title = c.ID + ": " + detail.Title
+			p.Details = append(p.Details, detail)
+		}
+	}
 }
 
 func (p *pageView) results(r Run) {
@@ -138,6 +159,11 @@ func (p *pageView) results(r Run) {
 			Glyph: glyph(g.Status), At: instant(g.AtSec, r), Meaning: guardMeaning(g, v.Gate), Bullet: newBullet(g),
 		})
 	}
+}
+
+// unbroken says whether a cell is a short number, which must not be cut in two.
+func unbroken(cell string) bool {
+	return len(cell) > 0 && len(cell) <= 30 && (cell[0] == '-' || '0' <= cell[0] && cell[0] <= '9')
 }
 
 // breakable matches where long paths and resource names may break.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func TestWritePages(t *testing.T) {
 	if *pages == "" {
 		t.Skip("no -pages directory given")
 	}
-	runs := variants(t)
+	runs := withTraffic(t)
 	runs["hostile"], runs["long"] = hostile(t), long(t)
 	for name, r := range runs {
 		if err := os.WriteFile(filepath.Join(*pages, name+".html"), renderHTML(t, r), 0o644); err != nil {
@@ -64,7 +65,7 @@ func elements(t *testing.T, page []byte, visit func(n *html.Node, attr map[strin
 }
 
 func TestPageIsWholeInItself(t *testing.T) {
-	runs := variants(t)
+	runs := withTraffic(t)
 	runs["hostile"] = hostile(t)
 	for name, r := range runs {
 		t.Run(name, func(t *testing.T) {
@@ -107,15 +108,19 @@ func TestPageIsWholeInItself(t *testing.T) {
 }
 
 func TestPageSaysWhatMatters(t *testing.T) {
+	runs := withTraffic(t)
 	for name, want := range map[string][]string{
 		"pass": {"PASS", "BROKEN (as predicted)", "as the model predicts, and unsafe", "predicted 0 → 100 → 0: followed", "worst 20, as predicted",
 			"limit of guard overload: 1.5", "release one pod a second", "Rollout is healthy", "sha256:5b1f", "simulated by kwok", "DestinationRule is not read", "rollout/sync.go:233"},
 		"fail":         {"FAIL", "departs: 1 value not predicted", "50, not predicted", "value 3 is 50 where 0 was predicted", "virtualservices.networking.istio.io/shop@"},
 		"inconclusive": {"INCONCLUSIVE", "followed as far as was seen", "changes may be lost", "410 Gone"},
-		"invalid":      {"INVALID", "database space exceeded", "not finished", "followed until the run ended, 1 value not reached", "the chart goes to the end of the recording"},
+		"measured": {"its binomial interval", "all of it", "442: no-endpoint 440, client-race 2", "18,000", "busiest pods", "VirtualService to istiod",
+			"Three-way check", "UNEXPLAINED", "requests of that share fail: no endpoint (400 requests)", "stream from istiod was down for 4.400 s",
+			"stream from istiod cut for 4.4 s", "measured: 7 to 190 ms", "not in proportion", "client-race"},
+		"invalid": {"INVALID", "database space exceeded", "not finished", "followed until the run ended, 1 value not reached", "the chart goes to the end of the recording"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := plainText(t, renderHTML(t, variants(t)[name]))
+			text := plainText(t, renderHTML(t, runs[name]))
 			for _, s := range want {
 				if !strings.Contains(text, s) {
 					t.Errorf("the page does not say %q", s)
@@ -175,6 +180,7 @@ func TestChartOfAnUnknownSeriesIsAnError(t *testing.T) {
 	for name, chart := range map[string]judge.Chart{
 		"line": {Panels: []judge.Panel{{Title: "p", Lines: []judge.Line{{Series: "no such"}}}}},
 		"mark": {Marks: []string{"no such"}},
+		"band": {Panels: []judge.Panel{{Title: "p", Lines: []judge.Line{{Series: "weight", Band: &judge.Band{Low: "weight", High: "no such"}}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := passing(t)
@@ -271,4 +277,39 @@ func luminance(t *testing.T, hex string) float64 {
 		return math.Pow((v+0.055)/1.055, 2.4)
 	}
 	return 0.2126*channel(16) + 0.7152*channel(8) + 0.0722*channel(0)
+}
+
+func TestRareLinesAreDrawnWhereThereIsSomething(t *testing.T) {
+	r := measuredRun(t)
+	text := plainText(t, renderHTML(t, r))
+	for said, want := range map[string]bool{"no request failed": false, "no-endpoint": true, "timed-out": false} {
+		if strings.Contains(text, said) != want {
+			t.Errorf("%q: want %t", said, want)
+		}
+	}
+	panel := &r.Prediction.Chart.Panels[1]
+	panel.Lines = slices.DeleteFunc(panel.Lines, func(l judge.Line) bool { return l.Label == "no-endpoint" || l.Label == "client-race" })
+	if text := plainText(t, renderHTML(t, r)); !strings.Contains(text, "no request failed") {
+		t.Error("nothing says that no request failed")
+	}
+}
+
+// TestMeasuredLinesHaveTheirInterval: the band is one closed area around the
+// line, and the read-out gives its ends.
+func TestMeasuredLinesHaveTheirInterval(t *testing.T) {
+	r := measuredRun(t)
+	c, err := newChart(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shares := c.Panels[0]
+	for i, want := range []bool{false, false, true} {
+		if got := strings.HasPrefix(shares.Lines[i].Band, "M") && strings.HasSuffix(shares.Lines[i].Band, "Z"); got != want {
+			t.Errorf("line %d has the band %.40q", i, shares.Lines[i].Band)
+		}
+	}
+	texts := c.Hover.Lines[shares.Lines[2].ID].V
+	if first, last := texts[0], texts[len(texts)-1]; !regexp.MustCompile(`^0 \(0 to 1\.22\)$`).MatchString(first) || last != "100 (98.8 to 100)" {
+		t.Errorf("the read-out goes from %q to %q", first, last)
+	}
 }

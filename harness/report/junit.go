@@ -153,13 +153,46 @@ func runCase(v judge.Verdict) junitCase {
 	if v.Outcome == judge.Invalid || v.Outcome == judge.Undecided && len(v.Claims) == 0 {
 		return junitCase{Error: &junitMessage{story(v), string(v.Outcome), lines(v.Reasons...)}}
 	}
-	return junitCase{SystemOut: &junitText{lines(title(v.Outcome) + ": " + story(v))}}
+	return junitCase{SystemOut: &junitText{lines(append([]string{title(v.Outcome) + ": " + story(v)}, measured(v)...)...)}}
+}
+
+// measured has a line for each period that was measured.
+func measured(v judge.Verdict) []string {
+	var out []string
+	for _, t := range measureTables(v) {
+		out = append(out, t.Title)
+		for _, row := range t.Rows {
+			out = append(out, "  "+namedCells(t.Head, row))
+		}
+	}
+	return out
+}
+
+// namedCells is a row of a table as one line: "due 1,200; answered 1,188".
+func namedCells(head, row []string) string {
+	parts := make([]string, len(row))
+	for i, cell := range row {
+		parts[i] = head[i] + " " + cell
+	}
+	return strings.Join(parts, "; ")
+}
+
+// disagreed has a line for each time in which weights and answers did not agree.
+func disagreed(v judge.Verdict, claim string) []string {
+	var out []string
+	for _, d := range v.Disagreements {
+		if d.Claim == claim {
+			out = append(out, namedCells(threeWay(v).Head, disagreementRow(d)))
+		}
+	}
+	return out
 }
 
 func claimCase(v judge.Verdict, c judge.ClaimResult) junitCase {
-	text := lines(c.Sentence,
+	parts := []string{c.Sentence,
 		field("predicted", c.Predicted), field("observed", c.Observed), field("why", c.Why), field("at", at(c.AtSec)),
-		field("basis", strings.Join(c.Basis, "; ")), field("object versions", seenIn(c.Objects...)))
+		field("basis", strings.Join(c.Basis, "; ")), field("object versions", seenIn(c.Objects...))}
+	text := lines(append(parts, disagreed(v, c.ID)...)...)
 	summary := fmt.Sprintf("predicted %s, observed %s", c.Predicted, c.Observed)
 	return result(v, c.Status, v.Gate.Claims, claimWord(c, v.Gate), summary, c.Why, text)
 }

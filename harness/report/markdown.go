@@ -62,6 +62,7 @@ func markdownRun(b *strings.Builder, r Run) {
 	}
 	markdownClaims(b, v)
 	markdownGuards(b, v)
+	markdownTraffic(b, v)
 	markdownEvidence(b, v)
 	markdownBasis(b, v)
 	markdownBinaries(b, v)
@@ -94,6 +95,42 @@ func markdownGuards(b *strings.Builder, v judge.Verdict) {
 		if m := guardMeaning(g, v.Gate); m != "" {
 			fmt.Fprintf(b, "\n> %s: %s\n", md(g.ID), md(m))
 		}
+	}
+}
+
+// markdownTraffic tells where weights and answers did not agree, what was measured,
+// and what claims on shares consist of.
+func markdownTraffic(b *strings.Builder, v judge.Verdict) {
+	if len(v.Disagreements) > 0 {
+		t := threeWay(v)
+		fmt.Fprintf(b, "\n%s:\n\n", md(t.Title))
+		markdownTable(b, t)
+	}
+	for _, t := range measureTables(v) {
+		fmt.Fprintf(b, "\n%s:\n\n", md(t.Title))
+		markdownTable(b, t)
+	}
+	for _, c := range v.Claims {
+		if c.Detail != nil && len(c.Detail.Rows) > 0 {
+			fmt.Fprintf(b, "\n<details><summary>%s: %s</summary>\n\n", md(c.ID), md(c.Detail.Title))
+			markdownTable(b, *c.Detail)
+			b.WriteString("\n</details>\n")
+		}
+	}
+}
+
+func markdownTable(b *strings.Builder, t judge.Table) {
+	line := func(cells []string) {
+		out := make([]string, len(cells))
+		for i, c := range cells {
+			out[i] = md(c)
+		}
+		markdownRow(b, out...)
+	}
+	line(t.Head)
+	markdownRow(b, slices.Repeat([]string{"---"}, len(t.Head))...)
+	for _, row := range t.Rows {
+		line(row)
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,6 +15,8 @@ import (
 // panel is one plot of the chart.
 type panel struct {
 	Title, Unit string
+	// None is said in place of the plot.
+	None        string
 	Height      int
 	HatchTop    string
 	HatchHeight string
@@ -37,6 +40,9 @@ type plotLine struct {
 	// Path is what was observed, Ghost what was predicted and happened,
 	// Departed what was observed and not predicted.
 	Path, Ghost, Departed string
+	// Band is the area in which the true value of a measured one is, Area that
+	// between a rare one and zero.
+	Band, Area string
 	// Predicted is the sequence in words, Result how it went.
 	Predicted, Result string
 	Follows           bool
@@ -88,6 +94,21 @@ type track struct {
 	line   judge.Line
 	series *series.Series
 	points []series.Point
+	// low and high are the ends of the interval of a measured value.
+	low, high []series.Point
+}
+
+// absent says whether a rare line has nothing to show.
+func (t track) absent() bool {
+	return t.line.Kind == judge.Rare && !slices.ContainsFunc(t.points, func(p series.Point) bool { return p.Value.Num > 0 })
+}
+
+// say prints a value: what is counted of some hundred requests has three digits.
+func (t track) say(v series.Value) string {
+	if v.Text == "" && slices.ContainsFunc(t.series.Resources, series.IsTraffic) {
+		return brief(v.Num)
+	}
+	return v.String()
 }
 
 func (t track) values() []float64 {
@@ -106,16 +127,15 @@ func (b *chartBuilder) panel(_ int, p judge.Panel) error {
 	out := panel{Title: p.Title, Unit: p.Unit, Height: panelHeight, HatchTop: px(hatchTop), HatchHeight: px(panelBottom - hatchTop)}
 	var tracks []track
 	for _, l := range p.Lines {
-		s, err := b.set.Get(l.Series)
+		t, err := b.track(l)
 		if err != nil {
 			return err
 		}
-		t := track{line: l, series: s, points: b.points(s)}
-		if t.line.Label == "" {
-			t.line.Label = s.Name
-		}
 		if out.Unit == "" {
-			out.Unit = s.Unit
+			out.Unit = t.series.Unit
+		}
+		if t.absent() {
+			continue
 		}
 		if t.text() {
 			out.Strips = append(out.Strips, b.strip(t))
@@ -129,9 +149,34 @@ func (b *chartBuilder) panel(_ int, p judge.Panel) error {
 	if slices.Contains(strings.Fields(out.Title), out.Unit) {
 		out.Unit = "" // the title says it
 	}
+	if len(tracks) == 0 && len(out.Strips) == 0 {
+		out.None = p.None
+	}
 	b.plot(&out, tracks)
 	b.out.Panels = append(b.out.Panels, out)
 	return nil
+}
+
+func (b *chartBuilder) track(l judge.Line) (track, error) {
+	s, err := b.set.Get(l.Series)
+	if err != nil {
+		return track{}, err
+	}
+	t := track{line: l, series: s, points: b.points(s)}
+	if l.Label == "" {
+		t.line.Label = s.Name
+	}
+	if l.Band == nil {
+		return t, nil
+	}
+	for name, into := range map[string]*[]series.Point{l.Band.Low: &t.low, l.Band.High: &t.high} {
+		end, err := b.set.Get(name)
+		if err != nil {
+			return track{}, err
+		}
+		*into = b.points(end)
+	}
+	return t, nil
 }
 
 // points of a series inside the window. They come in store order; the watch
@@ -172,6 +217,9 @@ func (b *chartBuilder) scale(tracks []track) valueScale {
 		for _, v := range append(t.values(), t.line.Predicted...) {
 			s.lo, s.hi = min(s.lo, v), max(s.hi, v)
 		}
+		for _, p := range t.high {
+			s.hi = max(s.hi, p.Value.Num)
+		}
 	}
 	for _, t := range tracks {
 		for _, g := range b.guardsOf(t) {
@@ -206,9 +254,20 @@ func (b *chartBuilder) line(out *panel, t track, y valueScale) plotLine {
 		l.Result = "nothing was recorded"
 		return l
 	}
-	l.Path = b.steplike(t.points, y)
 	last := t.points[len(t.points)-1].Value
-	out.EndLabels = append(out.EndLabels, endLabel{y.y(last.Num), shorten(t.line.Label, longestLabel) + " " + last.String(), fmt.Sprintf("c%d", l.Color)})
+	if t.line.Kind == judge.Rare {
+		l.Path = b.rare(t.points, y)
+		l.Area = l.Path
+	} else {
+		l.Path = b.steplike(t.points, y)
+	}
+	if len(t.low) > 0 && len(t.high) > 0 {
+		b.out.Intervals = true
+		l.Band = b.between(t.low, t.high, y)
+	}
+	if t.line.Kind != judge.Rare || last.Num > 0 {
+		out.EndLabels = append(out.EndLabels, endLabel{y.y(last.Num), shorten(t.line.Label, longestLabel) + " " + t.say(last), fmt.Sprintf("c%d", l.Color)})
+	}
 	if len(t.line.Predicted) > 0 {
 		b.out.Bands = true
 		b.ghost(out, &l, t, y)
@@ -220,9 +279,26 @@ func (b *chartBuilder) hoverTrack(t track) hoverTrack {
 	h := hoverTrack{T: make([]float64, len(t.points)), V: make([]string, len(t.points))}
 	for i, p := range t.points {
 		h.T[i] = math.Round(b.x.seconds(p.T)*1000) / 1000
-		h.V[i] = p.Value.String()
+		h.V[i] = t.say(p.Value)
+		if low, high, ok := t.ends(p.T); ok {
+			h.V[i] += " (" + t.say(low) + " to " + t.say(high) + ")"
+		}
 	}
 	return h
+}
+
+// ends are the ends of the interval at a time.
+func (t track) ends(at time.Duration) (low, high series.Value, ok bool) {
+	value := func(points []series.Point) (series.Value, bool) {
+		after, _ := slices.BinarySearchFunc(points, at+1, func(p series.Point, t time.Duration) int { return cmp.Compare(p.T, t) })
+		if after == 0 {
+			return series.Value{}, false
+		}
+		return points[after-1].Value, true
+	}
+	low, known := value(t.low)
+	high, ok = value(t.high)
+	return low, high, ok && known
 }
 
 // end is until when the i-th point holds.
@@ -243,6 +319,39 @@ func (b *chartBuilder) steplike(points []series.Point, y valueScale) string {
 			d.WriteString("V" + px(y.y(p.Value.Num)))
 		}
 		d.WriteString("H" + permille(b.x.percent(b.end(points, i))))
+	}
+	return d.String()
+}
+
+// between is the area between two step lines: along the upper one, and back along
+// the lower.
+func (b *chartBuilder) between(low, high []series.Point, y valueScale) string {
+	var d strings.Builder
+	d.WriteString(b.steplike(high, y))
+	for i, p := range slices.Backward(low) {
+		d.WriteString("V" + px(y.y(p.Value.Num)) + "H" + permille(b.x.percent(low[i].T)))
+	}
+	return d.String() + "Z"
+}
+
+// rare draws what is above zero: the area and its outline.
+func (b *chartBuilder) rare(points []series.Point, y valueScale) string {
+	var d strings.Builder
+	up := false
+	zero := px(y.y(0))
+	for i, p := range points {
+		switch {
+		case p.Value.Num > 0 && !up:
+			d.WriteString("M" + permille(b.x.percent(p.T)) + " " + zero)
+		case p.Value.Num <= 0 && up:
+			d.WriteString("V" + zero)
+		}
+		if up = p.Value.Num > 0; up {
+			d.WriteString("V" + px(y.y(p.Value.Num)) + "H" + permille(b.x.percent(b.end(points, i))))
+		}
+	}
+	if up {
+		d.WriteString("V" + zero)
 	}
 	return d.String()
 }
@@ -392,7 +501,7 @@ func (b *chartBuilder) worst(out *panel, g judge.Guard, y valueScale) {
 // gaps hatches where the watch behind a line was not served.
 func (b *chartBuilder) gaps(out *panel, t track) {
 	for _, g := range b.set.GapsOf(t.series.Resources, b.x.in) {
-		hatch := b.x.bar(g.From, g.To, "watch of "+g.Resource+" cut: "+gapMeaning(g))
+		hatch := b.x.bar(g.From, g.To, g.Source()+" cut: "+gapMeaning(g))
 		if !slices.Contains(out.Gaps, hatch) {
 			out.Gaps = append(out.Gaps, hatch)
 		}

@@ -82,7 +82,13 @@ func (s valueScale) ticks() []tick {
 // tickGap keeps two labels of the axis from touching, in pixels.
 const tickGap = 14
 
-func (s valueScale) tick(v float64) tick { return tick{At: round3(s.y(v)), Label: trim(v, 6)} }
+func (s valueScale) tick(v float64) tick {
+	label := trim(v, 6)
+	if v != math.Round(v) {
+		label = brief(v)
+	}
+	return tick{At: round3(s.y(v)), Label: label}
+}
 
 // niceTicks returns multiples of 1, 2 or 5 times a power of ten inside
 // [lo, hi], at most about n of them.
@@ -111,6 +117,14 @@ func trim(v float64, digits int) string {
 		return "0"
 	}
 	return strconv.FormatFloat(v, 'g', digits, 64)
+}
+
+// brief prints a measured value with three digits, or all of those before the point.
+func brief(v float64) string {
+	if math.Abs(v) >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return trim(v, 3)
 }
 
 // px prints a coordinate with one decimal at most, which no eye can tell from more.

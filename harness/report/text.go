@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"reckon.dev/reckon/harness/judge"
 )
@@ -173,6 +174,7 @@ func (t *textWriter) run(r Run) {
 	}
 	t.claims(v)
 	t.guards(v)
+	t.traffic(v)
 	t.reasons(v)
 	t.evidence(v)
 	t.print("\n")
@@ -217,6 +219,29 @@ func (t *textWriter) guards(v judge.Verdict) {
 		if m := guardMeaning(g, v.Gate); m != "" {
 			t.paragraph(indent+visible(g.ID)+": ", m)
 		}
+	}
+}
+
+// keptWhole is up to how many runes the cells of a column are not cut in two.
+const keptWhole = 14
+
+// traffic tells where weights and answers did not agree, and what was measured.
+func (t *textWriter) traffic(v judge.Verdict) {
+	tables := measureTables(v)
+	if len(v.Disagreements) > 0 {
+		tables = slices.Insert(tables, 0, threeWay(v))
+	}
+	for _, data := range tables {
+		tab := &table{}
+		for i, head := range data.Head {
+			long := slices.ContainsFunc(data.Rows, func(row []string) bool { return utf8.RuneCountInString(row[i]) > keptWhole })
+			tab.columns = append(tab.columns, column{visible(strings.ToUpper(head)), long})
+		}
+		for _, row := range data.Rows {
+			tab.add(slices.Clone(row)...)
+		}
+		t.print("\n%s%s\n", indent, visible(data.Title))
+		t.paintedTable(tab, -1, indent)
 	}
 }
 

@@ -19,6 +19,8 @@ const (
 	// differs from that of Kubernetes; see ControllerManagerVersion.
 	ControllerManager = "kube-controller-manager"
 	ArgoRollouts      = "argo-rollouts"
+	// Istiod takes part where pods can be reached and a scenario routes requests.
+	Istiod = "istiod"
 )
 
 // ControllerManagerVersion is the version of the controller manager among the
@@ -31,9 +33,9 @@ func ControllerManagerVersion(versions map[string]string) string {
 }
 
 // Versioned lists the components whose versions a drill can choose for a
-// scenario: those under test and those of the cluster.
-func Versioned(s Scenario) []string {
-	out := slices.Clone(s.Components())
+// scenario on such a cluster: those that take part and those of the cluster.
+func Versioned(s Scenario, on cluster.Capabilities) []string {
+	out := slices.Clone(s.Components(on))
 	for _, name := range []string{Kubernetes, ControllerManager} {
 		if !slices.Contains(out, name) {
 			out = append(out, name)
@@ -47,10 +49,12 @@ type Scenario interface {
 	Name() string
 	// Summary is one line.
 	Summary() string
-	// Needs are what a cluster must offer for the scenario to mean anything.
-	Needs() []cluster.Capability
-	// Components are the components under test, beside the cluster itself.
-	Components() []string
+	// Needs are what a cluster must offer for the scenario to mean anything with
+	// these parameters.
+	Needs(params any) cluster.Capabilities
+	// Components are the components that take part beside the cluster itself, on
+	// a cluster that offers so much.
+	Components(on cluster.Capabilities) []string
 	// Defaults returns a pointer to a fresh parameter struct with its defaults.
 	// Field tags: json (name), doc, and min, max or enum for the bounds.
 	Defaults() any
@@ -70,6 +74,8 @@ type Scenario interface {
 type Input struct {
 	Params   any
 	Versions map[string]string
+	// On is what the cluster of the run offers.
+	On cluster.Capabilities
 	// Guards are the drill's limits by guard id; a scenario knows the ids it offers.
 	Guards map[string]float64
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Definition says how one series is read from a recording. Exactly one of
-// Object, Sum, Log, Call, Sample and Derive is set.
+// Object, Sum, Log, Call, Sample, Traffic and Derive is set.
 type Definition struct {
 	Name string
 	Unit string
@@ -26,7 +26,9 @@ type Definition struct {
 	Log    *FromLog
 	Call   *FromCall
 	Sample *FromSample
-	Derive *Derived
+	// Traffic reads a series off what a client of the workload saw.
+	Traffic *FromTraffic
+	Derive  *Derived
 }
 
 // FromObject reads a state series off one resource. Value returns ok = false
@@ -65,10 +67,13 @@ type FromCall struct {
 	Holds    bool
 }
 
-// FromSample reads a state series off samples of one metric.
+// FromSample reads a state series off samples of one metric. Resource names what
+// the recorder's gaps call the source of the samples, such as recording.Delivered:
+// what a gap could hide is then not claimed. Without it there are no gaps.
 type FromSample struct {
-	Series string
-	Labels map[string]string
+	Series   string
+	Labels   map[string]string
+	Resource string
 }
 
 // Derived computes a state series from others that are defined before it, in
@@ -112,7 +117,7 @@ func checkDefinitions(defs []Definition) error {
 	known := map[string]bool{}
 	for _, d := range defs {
 		sources := 0
-		for _, set := range []bool{d.Object != nil, d.Sum != nil, d.Log != nil, d.Call != nil, d.Sample != nil, d.Derive != nil} {
+		for _, set := range []bool{d.Object != nil, d.Sum != nil, d.Log != nil, d.Call != nil, d.Sample != nil, d.Traffic != nil, d.Derive != nil} {
 			if set {
 				sources++
 			}
@@ -181,7 +186,12 @@ func newBuilder(defs []Definition) *builder {
 			b.byCall[d.Call.Resource] = append(b.byCall[d.Call.Resource], i)
 		case d.Sample != nil:
 			ref = "sample of " + d.Sample.Series
+			if d.Sample.Resource != "" {
+				s.Resources = []string{d.Sample.Resource}
+			}
 			b.bySample[d.Sample.Series] = append(b.bySample[d.Sample.Series], i)
+		case d.Traffic != nil:
+			s.Resources = []string{TrafficResource(d.Traffic.Client)}
 		}
 		b.series, b.refs = append(b.series, s), append(b.refs, ref)
 		b.set.byName[d.Name] = s
@@ -200,6 +210,8 @@ func (b *builder) add(f *recording.Fact) error {
 		b.call(f.At(), f.Call)
 	case f.Sample != nil:
 		b.sample(f.At(), f.Sample)
+	case f.Traffic != nil:
+		b.traffic(f.At(), f.Traffic)
 	case f.Step != nil:
 		b.step(f.At(), f.Step)
 	case f.Gap != nil:
@@ -292,10 +304,19 @@ func (b *builder) call(t time.Duration, c *recording.Call) {
 }
 
 func (b *builder) sample(t time.Duration, s *recording.Sample) {
+	if s.AtNS != 0 {
+		t = time.Duration(s.AtNS)
+	}
 	for _, i := range b.bySample[s.Series] {
-		if subset(b.defs[i].Sample.Labels, s.Labels) {
-			b.append(i, Point{T: t, Value: Number(s.Value), Ref: b.refs[i]})
+		if !subset(b.defs[i].Sample.Labels, s.Labels) {
+			continue
 		}
+		p := Point{T: t, Value: Number(s.Value), Ref: b.refs[i]}
+		if s.AtNS != 0 { // what is received in another order than it was measured must not be merged yet
+			b.series[i].Points = append(b.series[i].Points, p)
+			continue
+		}
+		b.append(i, p)
 	}
 }
 
@@ -321,14 +342,19 @@ func (b *builder) step(t time.Duration, s *recording.Step) {
 	}
 }
 
-// finish puts object series in store order and computes the derived ones.
+// finish puts object series in store order and samples in the order in which
+// they were measured, and computes the series of traffic and the derived ones.
 func (b *builder) finish() (*Set, error) {
+	b.finishTraffic()
 	for i, s := range b.series {
 		if sum := b.sums[i]; sum != nil {
 			s.Points = sum.points()
 		}
 		if s.stored {
 			s.Points = sorted(s.Points)
+		}
+		if b.defs[i].Sample != nil {
+			s.Points = inTime(s.Points)
 		}
 	}
 	for i, d := range b.defs {

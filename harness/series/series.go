@@ -15,7 +15,10 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"time"
+
+	"reckon.dev/reckon/harness/recording"
 )
 
 // ErrUnknown is returned for a series that no definition names. It is a
@@ -85,12 +88,33 @@ type Step struct {
 	Error      string
 }
 
-// Gap is an interval in which the watch of a resource was not served.
+// Gap is an interval in which the watch of a resource was not served, or of
+// which the requests of a client are not known.
 type Gap struct {
 	Resource string
 	From, To time.Duration
 	Lossless bool
 	Reason   string
+}
+
+// trafficPrefix begins the resources that the requests of clients are.
+const trafficPrefix = "traffic."
+
+// TrafficResource is the resource of the gaps in what is known of a client's requests.
+func TrafficResource(client string) string { return trafficPrefix + client }
+
+// IsTraffic says whether a resource is the requests of a client.
+func IsTraffic(resource string) bool { return strings.HasPrefix(resource, trafficPrefix) }
+
+// Source says what was cut: "watch of pods".
+func (g Gap) Source() string {
+	if client, ok := strings.CutPrefix(g.Resource, trafficPrefix); ok {
+		return "count of the requests of client " + client
+	}
+	if g.Resource == recording.Delivered {
+		return "stream from istiod"
+	}
+	return "watch of " + g.Resource
 }
 
 // Fault is what made the run invalid.
@@ -106,6 +130,8 @@ type Set struct {
 	Steps  []Step
 	Gaps   []Gap
 	Faults []Fault
+	// Traffic has the intervals of each client of the workload, in order.
+	Traffic map[string][]Bin
 	// Late counts sampler ticks that came too late, by sampler.
 	Late map[string]int
 	// End is when the recorder stopped.

@@ -73,6 +73,13 @@ type View struct {
 		PauseConditions  []struct {
 			Reason string `json:"reason"`
 		} `json:"pauseConditions"`
+		Canary struct {
+			Weights struct {
+				Canary struct {
+					Weight int `json:"weight"`
+				} `json:"canary"`
+			} `json:"weights"`
+		} `json:"canary"`
 		Message    string `json:"message"`
 		Conditions []struct {
 			Type, Status, Reason, Message string

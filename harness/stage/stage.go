@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/record"
 	"reckon.dev/reckon/harness/series"
 )
@@ -22,6 +23,9 @@ import (
 // which version of the workload it is.
 const VersionLabel = "reckon.dev/version"
 
+// HarnessLabel marks pods that are ours and no part of the workload.
+const HarnessLabel = "reckon.dev/harness"
+
 // Stage is made by the engine, one for each run.
 type Stage struct {
 	// Client writes as the script; every write becomes a call in the recording.
@@ -29,9 +33,16 @@ type Stage struct {
 	// Kube is the same for libraries that want client-go's own.
 	Kube      kubernetes.Interface
 	Namespace string
-	Recorder  *record.Recorder
+	// On is what the cluster offers.
+	On       cluster.Capabilities
+	Recorder *record.Recorder
+	// Readiness is nil where scripts do not decide over it.
 	Readiness *Readiness
-	Clock     clock.Clock
+	// Traffic is nil where pods cannot be reached.
+	Traffic Traffic
+	// Image is that of the program in the workload's pods, where pods are real.
+	Image string
+	Clock clock.Clock
 	// Progress says what the script is at, for people who wait.
 	Progress func(step string)
 	// Versions are those of the components under test, by name.

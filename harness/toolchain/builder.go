@@ -60,6 +60,9 @@ func (b *Builder) Build(ctx context.Context, req Request) (Artifact, error) {
 	if req.Version == "" && req.Dir == "" {
 		req.Version = c.Default
 	}
+	if req.Unedited {
+		c.Edits = nil
+	}
 	m := newMeter(b.Progress, c.Name, req.Version)
 	src, err := s.source(c, req, m)
 	if err != nil {

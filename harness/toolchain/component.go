@@ -23,6 +23,10 @@ type Request struct {
 	// Dir, if set, is a directory with the component's own sources and
 	// go.mod. It is read, never written.
 	Dir string
+
+	// Unedited leaves out our edits of the sources: what runs in a pod
+	// listens on all of the pod's addresses, as its upstream wants.
+	Unedited bool
 }
 
 // ParseRequest reads NAME, NAME@VERSION, NAME=VERSION or NAME=DIRECTORY. What
@@ -80,7 +84,7 @@ func checkVersion(c Component, version string) error {
 
 // packages are the import paths of the programs below a module path.
 func (c Component) packages() []string {
-	if c.Recipe == RecipeOwn {
+	if c.Recipe == RecipeOwn && c.Sources == nil {
 		return []string{"reckon.build/" + c.Name}
 	}
 	out := make([]string, len(c.Programs))

@@ -1,5 +1,11 @@
 package toolchain
 
+import (
+	"io/fs"
+
+	"reckon.dev/reckon/harness"
+)
+
 // Component is one program, or one family of programs built together, that a
 // drill may need. It is data: everything that is particular to a component
 // stands here and nowhere else in the package.
@@ -23,11 +29,16 @@ type Component struct {
 	// kept beside the binaries, so that later runs need no module cache.
 	Assets []string
 
-	// Edits are changes to the sources that reckon cannot do without.
+	// Edits are changes to the sources that reckon cannot do without where
+	// the programs run as processes of this machine.
 	Edits []Edit
 
 	// Recipe says how the component is made. Empty: compiled from its module.
 	Recipe Recipe `json:",omitempty"`
+
+	// Sources are those of a program of ours that other packages of reckon share.
+	// They are written out as a module of the path Module. Nil: what own/<Name> has.
+	Sources fs.FS `json:"-"`
 
 	// Packages of Debian, for a root file system.
 	Packages []string `json:",omitempty"`
@@ -63,7 +74,7 @@ type Program struct {
 // Catalogue is every component that can be built. Each call returns a fresh
 // copy.
 func Catalogue() []Component {
-	return append([]Component{kubernetes(), kubeControllerManager(), etcd(), kwok(), kwokctl(), argoRollouts(), istiod()}, nodeComponents()...)
+	return append([]Component{kubernetes(), kubeControllerManager(), etcd(), kwok(), kwokctl(), argoRollouts(), istiod(), traffic()}, nodeComponents()...)
 }
 
 func kubernetes() Component {
@@ -129,7 +140,7 @@ func argoRollouts() Component {
 		// are stated too. The module's checksum is the honest stand-in for
 		// the commit: it identifies the sources.
 		LDFlags: []string{v + "gitTag={version}", v + "gitCommit={sum}", v + "gitTreeState=clean"},
-		Assets:  []string{"manifests/crds/*-crd.yaml", "test/e2e/crds/istio.yaml"},
+		Assets:  []string{"manifests/crds/*-crd.yaml", "manifests/namespace-install.yaml", "test/e2e/crds/istio.yaml"},
 		// A constant, and no flag for it: controller/controller.go:101 (v1.8.2).
 		Edits: []Edit{{
 			File: "controller/controller.go", Old: `"0.0.0.0:%d"`, New: `"127.0.0.1:%d"`,
@@ -162,3 +173,15 @@ func istiod() Component {
 
 // charts is where Istio's module keeps its Helm charts.
 const charts = "manifests/charts"
+
+// traffic is the workload and the client of drills with traffic. Its module is
+// the part of reckon below harness, of which it has the packages it imports. The
+// versions of other modules are reckon's own.
+func traffic() Component {
+	return Component{
+		Name: "traffic", Module: "reckon.dev/reckon/harness", Default: "v1.0.0", Pin: "traffic", Recipe: RecipeOwn,
+		Programs: []Program{{Name: "reckon-traffic", Package: "traffic/reckon-traffic"}},
+		Sources:  harness.Sources(),
+		Known:    []string{"v1.0.0"},
+	}
+}

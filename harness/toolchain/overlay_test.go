@@ -47,3 +47,30 @@ func TestOverlay(t *testing.T) {
 		})
 	}
 }
+
+// What runs in a pod is the upstream's; the same version can be had either way,
+// from a module and from a directory.
+func TestAnUneditedBuildIsAnotherEntryThanTheEditedOne(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	c := widget()
+	c.Edits = []Edit{{File: "cmd/widget/main.go", Old: "println(gear", New: "println(\"edited\", gear", Why: "says so"}}
+	b.builder.Components = []Component{c}
+	dir := t.TempDir()
+	writeFiles(t, dir, widgetFiles("1.24"))
+	for name, req := range map[string]Request{"module": {Component: "widget"}, "directory": {Component: "widget", Dir: dir, Version: "v1.0.0"}} {
+		keys := map[string]bool{}
+		for _, unedited := range []bool{false, true, false} {
+			req.Unedited = unedited
+			a := b.build(req)
+			keys[a.Key] = true
+			path, _ := a.Path("widgetd")
+			if out := run(t, path); strings.HasPrefix(out, "edited ") == unedited || len(a.Origin.Edits) == 0 != unedited {
+				t.Errorf("%s, unedited %t: the binary says %q, its origin %+v", name, unedited, out, a.Origin)
+			}
+		}
+		if len(keys) != 2 {
+			t.Errorf("%s: keys %v", name, keys)
+		}
+	}
+}

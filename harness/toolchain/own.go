@@ -61,29 +61,35 @@ func (s *ownSource) Make(ctx context.Context, dir, work string) error {
 		return err
 	}
 	err := s.each(func(name string, text []byte) error {
-		return os.WriteFile(filepath.Join(src, name), bytes.TrimPrefix(text, []byte(notOurs)), 0o644)
+		file := filepath.Join(src, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(file, bytes.TrimPrefix(text, []byte(notOurs)), 0o644)
 	})
 	if err != nil {
 		return err
 	}
-	return s.compile(ctx, src, []string{"."}, []string{"-ldflags=" + s.component.ldflags("", "")}, dir, work)
+	return s.compile(ctx, src, s.component.packages(), []string{"-ldflags=" + s.component.ldflags("", "")}, dir, work)
 }
 
 // each calls do with all sources, in order.
 func (s *ownSource) each(do func(name string, text []byte) error) error {
-	dir := path.Join("own", s.component.Name)
-	entries, err := fs.ReadDir(own, dir)
-	if err != nil {
-		return err
+	files := s.component.Sources
+	if files == nil {
+		var err error
+		if files, err = fs.Sub(own, path.Join("own", s.component.Name)); err != nil {
+			return err
+		}
 	}
-	for _, e := range entries {
-		text, err := own.ReadFile(path.Join(dir, e.Name()))
+	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			return err
 		}
-		if err := do(e.Name(), text); err != nil {
-			return err
-		}
-	}
-	return nil
+		return do(name, text)
+	})
 }

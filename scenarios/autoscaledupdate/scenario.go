@@ -44,11 +44,11 @@ func (Scenario) Summary() string {
 	return "update a Deployment under a HorizontalPodAutoscaler: are the surge's pods taken for load?"
 }
 
-func (Scenario) Needs() []cluster.Capability {
-	return []cluster.Capability{cluster.ScriptedReadiness}
+func (Scenario) Needs(any) cluster.Capabilities {
+	return cluster.Capabilities{cluster.ScriptedReadiness}
 }
 
-func (Scenario) Components() []string { return nil }
+func (Scenario) Components(cluster.Capabilities) []string { return nil }
 
 // Exclusive: the definition that stands in for the metrics API is cluster-wide.
 func (Scenario) Exclusive(any) bool { return true }

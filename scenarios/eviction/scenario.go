@@ -55,11 +55,11 @@ func (Scenario) Summary() string {
 	return "evict pods or drain their node: what does a PodDisruptionBudget answer, and is there an instant without a ready pod?"
 }
 
-func (Scenario) Needs() []cluster.Capability {
-	return []cluster.Capability{cluster.ScriptedReadiness}
+func (Scenario) Needs(any) cluster.Capabilities {
+	return cluster.Capabilities{cluster.ScriptedReadiness}
 }
 
-func (Scenario) Components() []string { return nil }
+func (Scenario) Components(cluster.Capabilities) []string { return nil }
 
 func (Scenario) Defaults() any {
 	return &Params{

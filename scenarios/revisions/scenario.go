@@ -50,11 +50,11 @@ func (Scenario) Summary() string {
 	return "undo, adoption and deletion: which revisions remain, whom does a ReplicaSet own, what goes with its owner?"
 }
 
-func (Scenario) Needs() []cluster.Capability {
-	return []cluster.Capability{cluster.ScriptedReadiness}
+func (Scenario) Needs(any) cluster.Capabilities {
+	return cluster.Capabilities{cluster.ScriptedReadiness}
 }
 
-func (Scenario) Components() []string { return nil }
+func (Scenario) Components(cluster.Capabilities) []string { return nil }
 
 func (Scenario) Defaults() any {
 	return &Params{

@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/component/argorollouts"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/rollback"
@@ -156,7 +158,7 @@ func play(t testing.TB, p rollback.Params, trace rollouts.Trace) *series.Set {
 
 func judged(t testing.TB, p rollback.Params, trace rollouts.Trace, set *series.Set) judge.Verdict {
 	t.Helper()
-	v, err := judge.Judge(recording.Header{}, p.Predict(trace, "v1.8.2", true, nil), set, judge.Gate{Guards: "report"})
+	v, err := judge.Judge(recording.Header{}, p.Predict(trace, "v1.8.2", true, scenario.Input{On: cluster.Offered(cluster.Embedded)}), set, judge.Gate{Guards: "report"})
 	if err != nil {
 		t.Fatal(err)
 	}

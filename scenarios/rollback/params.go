@@ -6,8 +6,12 @@ package rollback
 import (
 	"time"
 
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/stage"
 )
 
 // Params are the parameters that the rollback scenarios share.
@@ -22,6 +26,7 @@ type Params struct {
 	OldReplicaSet        string            `json:"oldReplicaSet" enum:"gone,running" doc:"roll back after the old ReplicaSet went to 0, or while it still runs inside scaleDownDelaySeconds"`
 	Ramp                 scenario.Duration `json:"ramp" doc:"one more pod of the old version becomes ready each"`
 	Quiet                scenario.Duration `json:"quiet" doc:"how long nothing may change after the end"`
+	scenario.Requests
 }
 
 // The versions of the workload: v1, then v2, then v1 again.
@@ -44,7 +49,42 @@ func DefaultParams() Params {
 		Steps:          Steps{SetWeight(5), PauseFor(time.Second), SetWeight(100)},
 		ScaleDownDelay: 1, OldReplicaSet: OldGone,
 		Ramp: scenario.Duration(time.Second), Quiet: scenario.Duration(10 * time.Second),
+		// With ten pods each takes three times its share; with the twenty of the
+		// incident, six times.
+		Requests: scenario.Requests{Rate: 200, Concurrency: 3, Work: scenario.Duration(50 * time.Millisecond)},
 	}
+}
+
+// sends says whether requests are sent on such a cluster.
+func (p Params) sends(on cluster.Capabilities) bool { return p.Rate > 0 && on.Has(cluster.Traffic) }
+
+// app is the program in real pods. Those that start together become ready one
+// by one, as the script makes simulated ones.
+func (p Params) app() stage.App {
+	return stage.App{
+		ReadyEvery: p.Ramp.Std(), ReadySlots: max(p.Replicas, 1), Concurrency: p.Concurrency, Work: p.Work.Std(),
+		HashLabel: v1alpha1.DefaultRolloutUniqueLabelKey,
+	}
+}
+
+// host is the Service that requests are sent to.
+func (p Params) host() string {
+	if rollouts.Routing(p.Routing) == rollouts.RoutingServices {
+		return stableService
+	}
+	return name
+}
+
+// Needs of the rollback scenarios: pods that take their time to become ready.
+func Needs() cluster.Capabilities { return cluster.Capabilities{cluster.StartupTime, cluster.Mesh} }
+
+// Components of the rollback scenarios: where requests can be sent, istiod tells
+// the client the weights.
+func Components(on cluster.Capabilities) []string {
+	if on.Has(cluster.Traffic) {
+		return []string{scenario.ArgoRollouts, scenario.Istiod}
+	}
+	return []string{scenario.ArgoRollouts}
 }
 
 // Check refuses what the controller would refuse, and what leaves the scenario
@@ -58,6 +98,9 @@ func (p Params) Check(version string) error {
 	}
 	if p.Ramp < scenario.Duration(200*time.Millisecond) || p.Ramp > scenario.Duration(time.Hour) {
 		return scenario.Refuse("ramp", "expected 200ms, which a controller on a busy machine still follows, to 1h, got %s", p.Ramp)
+	}
+	if p.Work.Std() > answerLimit/2 {
+		return scenario.Refuse("work", "expected at most %s, as a request that takes longer than %s counts as failed, got %s", answerLimit/2, answerLimit, p.Work)
 	}
 	if p.Quiet > scenario.Duration(24*time.Hour) {
 		return scenario.Refuse("quiet", "expected at most 24h, got %s", p.Quiet)

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
+	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/series"
 )
 
@@ -29,15 +31,22 @@ func (p Params) Play(rules rollouts.Rules, opts rollouts.RollbackOptions) rollou
 }
 
 // Predict makes the answer key that a trace of the model gives.
-func (p Params) Predict(trace rollouts.Trace, version string, known bool, guards map[string]float64) judge.Prediction {
-	k := key{Params: p, trace: trace, rules: trace.Rules}
+func (p Params) Predict(trace rollouts.Trace, version string, known bool, in scenario.Input) judge.Prediction {
+	k := key{Params: p, trace: trace, rules: trace.Rules, on: in.On}
 	out := judge.Prediction{
 		Model:       "rollouts " + string(trace.Rules.Group),
 		Claims:      k.claims(),
-		Guards:      k.guards(guards),
+		Guards:      k.guards(in.Guards),
 		Definitions: p.Definitions(),
 		Chart:       k.chart(),
 		Tables:      []judge.Table{k.table()},
+	}
+	if p.sends(in.On) {
+		out.Claims = append(out.Claims, k.requestClaims()...)
+		out.Guards = append(out.Guards, k.requestGuards(in.Guards)...)
+		out.Measures = k.measures()
+		out.Definitions = append(out.Definitions, p.requestDefinitions()...)
+		out.Chart.Panels = append(requestPanels(), out.Chart.Panels...)
 	}
 	if !known {
 		out.Notes = append(out.Notes, fmt.Sprintf("the model knows no Argo Rollouts %s: the nearest group, %s, was used", version, trace.Rules.Group))
@@ -50,6 +59,7 @@ type key struct {
 	Params
 	trace rollouts.Trace
 	rules rollouts.Rules
+	on    cluster.Capabilities
 }
 
 func (k key) basis(rules ...rollouts.Rule) []string {
@@ -127,7 +137,7 @@ func (k key) exposure() []judge.Claim {
 		Basis: k.basis(rollouts.RuleBranchD, rollouts.RuleBranchF1, rollouts.RuleStableGuard, rollouts.RuleSubsetGuard),
 	}
 	check := judge.Extremum{Of: Weight, While: short, Want: float64(weight), Window: Drilled}
-	if weight == 0 {
+	if weight == 0 || !k.on.Has(cluster.ScriptedReadiness) { // real pods may become available two at a time
 		claim.Check = check
 		return []judge.Claim{claim}
 	}
@@ -187,7 +197,9 @@ const OverloadLimit = 1.5
 
 // GuardNames are the guards of the rollback scenarios.
 func GuardNames() map[string]string {
-	return map[string]string{Overload: "load on each available canary pod, (weight/100 x replicas) / max(available, 1), stays at or below the limit"}
+	names := requestGuardNames()
+	names[Overload] = "load on each available canary pod, (weight/100 x replicas) / max(available, 1), stays at or below the limit"
+	return names
 }
 
 func (k key) guards(limits map[string]float64) []judge.Guard {

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/golden"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/keytest"
@@ -95,7 +96,7 @@ func spread(t testing.TB, yield func(name string, s scenario.Scenario, params an
 
 func predict(t testing.TB, s scenario.Scenario, params any, version string) judge.Prediction {
 	t.Helper()
-	p, err := s.Predict(scenario.Input{Params: params, Versions: map[string]string{scenario.ArgoRollouts: version}})
+	p, err := s.Predict(scenario.Input{Params: params, On: cluster.Offered(cluster.Embedded), Versions: map[string]string{scenario.ArgoRollouts: version}})
 	if err != nil {
 		t.Fatal(err)
 	}

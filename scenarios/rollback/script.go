@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/component/argorollouts"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/series"
@@ -22,15 +23,18 @@ const (
 	StepDeploy   = "deploy v1"
 	StepUpgrade  = "upgrade to v2"
 	StepOldGone  = "wait for v1 to be gone"
+	StepRequests = "requests begin"
 	StepRollback = "roll back to v1"
 	StepRamp     = "pods become ready"
 	StepSettle   = "settle"
 	StepQuiet    = "quiet"
+	StepEnd      = "requests end"
 )
 
 // limits of waiting. They bound a run that goes wrong; none of them is a claim.
 const (
 	setUpLimit   = 60 * time.Second
+	realPods     = 2 * time.Minute // more, where kubelets start them
 	controlLimit = 15 * time.Second
 	// slack covers the controller's retry limiter, 1 ms to 10 s (utils/queue/queue.go, v1.8.2).
 	slack = 45 * time.Second
@@ -67,16 +71,21 @@ func (s *Script) SetUp(ctx context.Context) error {
 	if err := s.Stage.Step(ctx, StepUpgrade, s.upgrade); err != nil {
 		return err
 	}
-	if s.Params.OldReplicaSet == OldRunning {
+	if s.Params.OldReplicaSet == OldGone {
+		if err := s.Stage.Step(ctx, StepOldGone, s.oldGone); err != nil {
+			return err
+		}
+	}
+	if !s.Params.sends(s.Stage.On) {
 		return nil
 	}
-	return s.Stage.Step(ctx, StepOldGone, s.oldGone)
+	return s.Stage.Step(ctx, StepRequests, s.requests)
 }
 
 func (s *Script) deploy(ctx context.Context) error {
 	st := s.Stage
-	st.Readiness.Open(Old)
-	st.Readiness.Open(New)
+	st.Startup(Old, 0)
+	st.Startup(New, 0)
 	if err := s.Params.routing(ctx, st.Client, st.Namespace); err != nil {
 		return err
 	}
@@ -84,10 +93,11 @@ func (s *Script) deploy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	st.Furnish(&ro.Spec.Template, s.Params.app())
 	if err := st.Client.Create(ctx, ro); err != nil {
 		return fmt.Errorf("creating the Rollout: %w", err)
 	}
-	if err := s.mustReach(ctx, "v1 healthy", rolloutResource, setUpLimit, healthy("")); err != nil {
+	if err := s.mustReach(ctx, "v1 healthy", rolloutResource, s.setUpLimit(), healthy("")); err != nil {
 		return err
 	}
 	return st.Pass(ctx, revisionGrain)
@@ -111,20 +121,48 @@ func (s *Script) upgrade(ctx context.Context) error {
 	if err := s.PromoteFull(ctx); err != nil {
 		return err
 	}
-	return s.mustReach(ctx, "v2 promoted", rolloutResource, setUpLimit, healthy(hash))
+	return s.mustReach(ctx, "v2 promoted", rolloutResource, s.setUpLimit(), healthy(hash))
 }
 
 func (s *Script) oldGone(ctx context.Context) error {
-	limit := setUpLimit + time.Duration(s.Params.ScaleDownDelay)*time.Second
+	limit := s.setUpLimit() + time.Duration(s.Params.ScaleDownDelay)*time.Second
 	err := s.mustReach(ctx, "v1 at 0 pods", replicaSetResource, limit, func(v *series.View) bool {
 		return isVersion(v, Old) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
 	})
 	// Not earlier: with subset routing, v1.8.2 fails every pass while a pod of
 	// an old ReplicaSet is unavailable, and so never scales it down
 	// (rollout/trafficrouting/istio/istio.go:328).
-	s.Stage.Readiness.Hold(Old, 0)
+	if s.Stage.Readiness != nil {
+		s.Stage.Readiness.Hold(Old, 0)
+	}
 	return err
 }
+
+// setUpLimit is how long a step of the set-up may take.
+func (s *Script) setUpLimit() time.Duration {
+	if !s.Stage.On.Has(cluster.Kubelet) {
+		return setUpLimit
+	}
+	return realPods + time.Duration(s.Params.Replicas)*s.Params.Ramp.Std()
+}
+
+// before is how long requests are sent before the rollback, to compare with.
+const before = 5 * time.Second
+
+// requests begin to be sent, on the routes that the controller writes.
+func (s *Script) requests(ctx context.Context) error {
+	err := s.Stage.Traffic.Start(ctx, stage.Load{
+		Client: stage.GRPC, Service: s.Params.host(), Port: stage.GRPCPort, Rate: s.Params.Rate, Limit: answerLimit,
+	})
+	if err != nil {
+		return err
+	}
+	return s.Stage.Pass(ctx, before)
+}
+
+// answerLimit is how long a request may take: far longer than Work, far shorter
+// than any phase of the rollback.
+const answerLimit = time.Second
 
 // Rollback applies v1 again and returns when the controller has taken notice.
 func (s *Script) Rollback(ctx context.Context) error {
@@ -153,10 +191,14 @@ func (s *Script) atRest(ctx context.Context) error {
 	return nil
 }
 
-// Ramp lets the pods of v1 become ready one by one until v1 is promoted. Pauses
-// without an end are promoted, as an operator would.
+// Ramp lets the pods of v1 become ready one by one until v1 is promoted; real
+// pods do so by themselves. Pauses without an end are promoted, as an operator
+// would.
 func (s *Script) Ramp(ctx context.Context) error {
 	return s.Stage.Step(ctx, StepRamp, func(ctx context.Context) error {
+		if s.Stage.Readiness == nil {
+			return s.promoted(ctx)
+		}
 		if err := s.firstPod(ctx); err != nil {
 			return err
 		}
@@ -186,6 +228,9 @@ func (s *Script) firstPod(ctx context.Context) error {
 
 func (s *Script) promoted(ctx context.Context) error {
 	limit := s.Params.Expected() + slack
+	if s.Stage.On.Has(cluster.Kubelet) {
+		limit += realPods
+	}
 	for {
 		var done bool
 		err := s.Stage.Until(ctx, "v1 promoted", rolloutResource, limit, func(v *series.View) bool {
@@ -225,11 +270,15 @@ func (s *Script) Finish(ctx context.Context) error {
 	if err := s.Stage.Step(ctx, StepSettle, s.settle); err != nil {
 		return err
 	}
-	return s.Stage.Step(ctx, StepQuiet, func(ctx context.Context) error { return s.Stage.Pass(ctx, s.Params.Quiet.Std()) })
+	err := s.Stage.Step(ctx, StepQuiet, func(ctx context.Context) error { return s.Stage.Pass(ctx, s.Params.Quiet.Std()) })
+	if err != nil || !s.Params.sends(s.Stage.On) {
+		return err
+	}
+	return s.Stage.Step(ctx, StepEnd, s.Stage.Traffic.Stop)
 }
 
 func (s *Script) settle(ctx context.Context) error {
-	limit := slack + time.Duration(s.Params.ScaleDownDelay)*time.Second
+	limit := s.setUpLimit() + time.Duration(s.Params.ScaleDownDelay)*time.Second
 	loser := New
 	if s.aborted {
 		loser = Old

@@ -38,11 +38,9 @@ func (Scenario) Summary() string {
 	return "abort (or promote --full) during a rollback inside rollbackWindow: does it help?"
 }
 
-func (Scenario) Needs() []cluster.Capability {
-	return []cluster.Capability{cluster.ScriptedReadiness}
-}
+func (Scenario) Needs(any) cluster.Capabilities { return rollback.Needs() }
 
-func (Scenario) Components() []string { return []string{scenario.ArgoRollouts} }
+func (Scenario) Components(on cluster.Capabilities) []string { return rollback.Components(on) }
 
 func (Scenario) Defaults() any {
 	return &Params{Params: rollback.DefaultParams(), Escape: Abort, AtWeight: 100}
@@ -89,7 +87,7 @@ func (p *Params) options() rollouts.RollbackOptions {
 func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	p, version := in.Params.(*Params), in.Versions[scenario.ArgoRollouts]
 	trace, rules, known := p.Model(version, p.options())
-	out := p.Params.Predict(trace, version, known, in.Guards)
+	out := p.Params.Predict(trace, version, known, in)
 	if p.Escape == Abort {
 		out.Claims = append(out.Claims, abortClaims(trace, rules)...)
 	}

@@ -28,11 +28,9 @@ func (Scenario) Summary() string {
 	return "roll a canary back inside its rollbackWindow: how much traffic do the first pods get?"
 }
 
-func (Scenario) Needs() []cluster.Capability {
-	return []cluster.Capability{cluster.ScriptedReadiness}
-}
+func (Scenario) Needs(any) cluster.Capabilities { return rollback.Needs() }
 
-func (Scenario) Components() []string { return []string{scenario.ArgoRollouts} }
+func (Scenario) Components(on cluster.Capabilities) []string { return rollback.Components(on) }
 
 func (Scenario) Defaults() any { return &Params{Params: rollback.DefaultParams()} }
 
@@ -48,5 +46,5 @@ func (Scenario) Expected(params any) time.Duration { return params.(*Params).Par
 func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	p, version := in.Params.(*Params), in.Versions[scenario.ArgoRollouts]
 	trace, _, known := p.Model(version, rollouts.RollbackOptions{})
-	return p.Params.Predict(trace, version, known, in.Guards), nil
+	return p.Params.Predict(trace, version, known, in), nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/deployment"
 	"reckon.dev/reckon/harness/scenario"
@@ -22,6 +23,9 @@ var tabulated = []int{1, 2, 3, 4, 10}
 func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	p := in.Params.(*Params)
 	k := workload.NewKey(p.Deployment, in, p.versions()...)
+	if in.On.Has(cluster.Kubelet) {
+		k.Ending = p.Ending()
+	}
 	k.NoPods = p.Replicas == 0 && p.Meanwhile != Scale
 	trace, err := deployment.Play(p.Spec(), p.moves()...)
 	if err != nil {
@@ -50,6 +54,12 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	final := trace.Final()
 	out.Claims = append(out.Claims, k.Ended(p.last(), final.Total, len(p.versions()), Drilled)...)
 	out.Claims = append(out.Claims, k.Still(p.Quiet.Std()))
+	if p.Sends(in.On) && p.Replicas > 0 {
+		k.Requests(&out, in.Guards, Drilled)
+		if least > 0 {
+			out.Claims = append(out.Claims, k.LostBy(p.Serving, p.Replicas, Drilled))
+		}
+	}
 	if p.Strategy == workload.RollingUpdate {
 		out.Tables = append(out.Tables, k.FenceTable(p.sizes()...))
 	}

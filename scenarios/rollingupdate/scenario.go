@@ -4,6 +4,8 @@
 package rollingupdate
 
 import (
+	"cmp"
+	"maps"
 	"time"
 
 	"reckon.dev/reckon/harness/cluster"
@@ -33,6 +35,7 @@ type Params struct {
 	Held      int               `json:"held" min:"0" max:"2000" doc:"ready pods of the new version at which the update is held for that"`
 	ScaleTo   int               `json:"scaleTo" min:"0" max:"2000" doc:"replicas after the scaling"`
 	Quiet     scenario.Duration `json:"quiet" doc:"how long nothing may change after the end"`
+	workload.Serving
 }
 
 // Scenario is rolling-update.
@@ -49,25 +52,33 @@ func (Scenario) Summary() string {
 	return "change a Deployment's template: how few pods are available, how many exist, in which order?"
 }
 
-func (Scenario) Needs() []cluster.Capability {
-	return []cluster.Capability{cluster.ScriptedReadiness}
+// Needs a script's hand on readiness where the update is held, or goes on pod by pod.
+func (Scenario) Needs(params any) cluster.Capabilities {
+	if p := params.(*Params); p.Meanwhile != Nothing || p.Readiness != StartUp {
+		return cluster.Capabilities{cluster.ScriptedReadiness}
+	}
+	return cluster.Capabilities{cluster.StartupTime}
 }
 
-func (Scenario) Guards() map[string]string { return workload.GuardNames() }
+func (Scenario) Guards() map[string]string {
+	names := workload.GuardNames()
+	maps.Copy(names, workload.RequestGuardNames())
+	return names
+}
 
-func (Scenario) Components() []string { return nil }
+func (Scenario) Components(cluster.Capabilities) []string { return nil }
 
 func (Scenario) Defaults() any {
 	return &Params{
 		Deployment: workload.DefaultDeployment(4),
 		Readiness:  StartUp, Startup: scenario.Duration(500 * time.Millisecond),
-		Meanwhile: Nothing, Held: 1, ScaleTo: 8, Quiet: workload.Quiet,
+		Meanwhile: Nothing, Held: 1, ScaleTo: 8, Quiet: workload.Quiet, Serving: workload.DefaultServing(),
 	}
 }
 
 func (Scenario) Check(params any, _ map[string]string) error {
 	p := params.(*Params)
-	if err := p.Deployment.Check(); err != nil {
+	if err := cmp.Or(p.Deployment.Check(), p.Serving.Check(p.Deployment)); err != nil {
 		return err
 	}
 	if p.Meanwhile != Nothing && p.Strategy == workload.Recreate {

@@ -18,11 +18,12 @@ const (
 // Script deploys v1, changes to v2, does what is asked meanwhile and waits for the end.
 func (s Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
 	p := params.(*Params)
-	w := workload.Script{Deployment: p.Deployment, Stage: st}
-	limit := 2*s.Expected(params) + workload.ControlLimit
+	w := workload.Script{Deployment: p.Deployment, Stage: st, App: p.App(p.Deployment, p.Startup.Std())}
+	limit := w.Limit(2*s.Expected(params) + workload.ControlLimit)
 	last := p.last()
 	acts := []workload.Act{
 		func(ctx context.Context) error { return w.Deploy(ctx, workload.V1) },
+		w.Serve(p.Serving),
 		w.Step(workload.StepUpdate, func(ctx context.Context) error {
 			if p.Meanwhile == Nothing {
 				p.ready(st, workload.V2)
@@ -52,6 +53,7 @@ func (s Scenario) Script(ctx context.Context, params any, st *stage.Stage) error
 			return w.Settle(ctx, last, limit)
 		}),
 		func(ctx context.Context) error { return w.Finish(ctx, p.Quiet.Std()) },
+		w.EndRequests(p.Serving),
 	)
 	return workload.InOrder(ctx, acts...)
 }
@@ -69,5 +71,5 @@ func (p *Params) ready(st *stage.Stage, version string) {
 		st.Readiness.Ramp(version, max(p.Startup.Std(), time.Millisecond))
 		return
 	}
-	st.Readiness.After(version, p.Startup.Std())
+	st.Startup(version, p.Startup.Std())
 }

@@ -38,11 +38,11 @@ func (Scenario) Summary() string {
 	return "scale a Deployment to 0 and back, or to any sizes: one write each, no new revision, nothing else moves"
 }
 
-func (Scenario) Needs() []cluster.Capability {
-	return []cluster.Capability{cluster.ScriptedReadiness}
+func (Scenario) Needs(any) cluster.Capabilities {
+	return cluster.Capabilities{cluster.ScriptedReadiness}
 }
 
-func (Scenario) Components() []string { return nil }
+func (Scenario) Components(cluster.Capabilities) []string { return nil }
 
 func (Scenario) Defaults() any {
 	return &Params{

@@ -3,6 +3,7 @@ package singlereplica
 import (
 	"time"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/deployment"
 	"reckon.dev/reckon/harness/scenario"
@@ -31,7 +32,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	out.Definitions = append(out.Definitions, workload.GapDefinition())
 	out.Guards = append(out.Guards, guard(k, in.Guards, least))
 	out.Claims = append(out.Claims, k.Ceiling(most, Drilled))
-	out.Claims = append(out.Claims, p.availability(k, least)...)
+	out.Claims = append(out.Claims, p.availability(k, least, in.On)...)
 	out.Claims = append(out.Claims, k.Moves(Drilled, 1))
 	out.Claims = append(out.Claims, k.PodsFollow(Drilled)...)
 	if p.RevisionHistoryLimit >= 2 { // else the old one is cleaned up
@@ -53,6 +54,10 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	}
 	out.Claims = append(out.Claims, k.Ended(workload.V2, 1, 2, Drilled)...)
 	out.Claims = append(out.Claims, k.Still(p.Quiet.Std()))
+	if p.Sends(in.On) {
+		k.Requests(&out, in.Guards, Drilled)
+		out.Claims = append(out.Claims, p.lost(k, least))
+	}
 	if p.Strategy == workload.RollingUpdate {
 		out.Tables = append(out.Tables, k.FenceTable(1))
 	}
@@ -73,22 +78,34 @@ func guard(k workload.Key, limits map[string]float64, least int) judge.Guard {
 }
 
 // availability is the floor where there is one; else how long the outage lasts.
-func (p *Params) availability(k workload.Key, least int) []judge.Claim {
+func (p *Params) availability(k workload.Key, least int, on cluster.Capabilities) []judge.Claim {
 	if least > 0 {
 		return append(k.Floor(least, Drilled), k.OldGoesLast(Drilled))
 	}
-	return []judge.Claim{k.NoneReady(Drilled), p.outage(k)}
+	return []judge.Claim{k.NoneReady(Drilled), p.outage(k, on)}
+}
+
+// lost is how many requests the restart costs, where pods are real.
+func (p *Params) lost(k workload.Key, least int) judge.Claim {
+	if least > 0 {
+		return k.Lost(p.Serving, Drilled)
+	}
+	return k.LostToOutage(p.Serving, p.Startup.Std(), Drilled)
 }
 
 // outage: from the instant at which no pod is ready until one is again. The new
 // pod is made only after the old one was given up, and with Recreate after it
 // is gone.
-func (p *Params) outage(k workload.Key) judge.Claim {
+func (p *Params) outage(k workload.Key, on cluster.Capabilities) judge.Claim {
 	low := p.Startup.Std()
 	if p.Strategy == workload.Recreate {
 		low += p.Linger.Std()
 	}
-	return k.Outage(low, low+workload.Reaction+lingerGrain(p.Linger.Std()), Drilled)
+	high := low + workload.Reaction + lingerGrain(p.Linger.Std())
+	if on.Has(cluster.Kubelet) {
+		high += p.PreStop.Std() + workload.PodStart
+	}
+	return k.Outage(low, high, Drilled)
 }
 
 // lingerGrain: how late a simulated pod that lingers may be gone.

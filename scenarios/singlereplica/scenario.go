@@ -18,6 +18,7 @@ type Params struct {
 	Budget  bool              `json:"budget" doc:"a PodDisruptionBudget with minAvailable 1 stands beside the Deployment"`
 	Flap    bool              `json:"flap" doc:"the new pod loses its readiness once, before it has been ready for minReadySeconds"`
 	Quiet   scenario.Duration `json:"quiet" doc:"how long nothing may change after the end"`
+	workload.Serving
 }
 
 // Scenario is single-replica-restart.
@@ -31,18 +32,24 @@ func (Scenario) Summary() string {
 	return "restart a Deployment of one pod: is there an instant without an available pod, and for how long?"
 }
 
-func (Scenario) Needs() []cluster.Capability {
-	return []cluster.Capability{cluster.ScriptedReadiness}
+// Needs a script's hand on readiness only for what no program does by itself.
+func (Scenario) Needs(params any) cluster.Capabilities {
+	if params.(*Params).Flap {
+		return cluster.Capabilities{cluster.ScriptedReadiness}
+	}
+	return cluster.Capabilities{cluster.StartupTime}
 }
 
 func (Scenario) Guards() map[string]string {
-	return map[string]string{workload.Gap: workload.GapSentence}
+	names := workload.RequestGuardNames()
+	names[workload.Gap] = workload.GapSentence
+	return names
 }
 
-func (Scenario) Components() []string { return nil }
+func (Scenario) Components(cluster.Capabilities) []string { return nil }
 
 func (Scenario) Defaults() any {
-	return &Params{Deployment: workload.DefaultDeployment(1), Startup: scenario.Duration(2 * time.Second), Quiet: workload.Quiet}
+	return &Params{Deployment: workload.DefaultDeployment(1), Startup: scenario.Duration(2 * time.Second), Quiet: workload.Quiet, Serving: workload.DefaultServing()}
 }
 
 // flapTime is how long a flapping pod is ready, and then is not.
@@ -55,6 +62,9 @@ func (Scenario) Check(params any, _ map[string]string) error {
 	}
 	if p.Flap && p.MinReadySeconds < 3 {
 		return scenario.Refuse("flap", "a flap needs minReadySeconds of at least 3, not %d: the pod is ready for %s before it loses its readiness, and timestamps have whole seconds", p.MinReadySeconds, flapTime)
+	}
+	if err := p.Serving.Check(p.Deployment); err != nil {
+		return err
 	}
 	return p.Deployment.Check()
 }

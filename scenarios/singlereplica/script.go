@@ -19,17 +19,17 @@ const (
 // Script deploys one pod, restarts the Deployment and waits for the end.
 func (s Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
 	p := params.(*Params)
-	w := workload.Script{Deployment: p.Deployment, Stage: st}
-	limit := 2*s.Expected(params) + workload.ControlLimit
+	w := workload.Script{Deployment: p.Deployment, Stage: st, App: p.App(p.Deployment, p.Startup.Std())}
+	limit := w.Limit(2*s.Expected(params) + workload.ControlLimit)
 	acts := []workload.Act{func(ctx context.Context) error { return w.Deploy(ctx, workload.V1) }}
 	if p.Budget {
 		acts = append(acts, w.Step("add a budget", func(ctx context.Context) error { return budget(ctx, st) }))
 	}
-	acts = append(acts, w.Step(workload.StepUpdate, func(ctx context.Context) error {
+	acts = append(acts, w.Serve(p.Serving), w.Step(workload.StepUpdate, func(ctx context.Context) error {
 		if p.Flap {
 			st.Readiness.Hold(workload.V2, 0)
 		} else {
-			st.Readiness.After(workload.V2, p.Startup.Std())
+			st.Startup(workload.V2, p.Startup.Std())
 		}
 		return w.Restart(ctx, workload.V2)
 	}))
@@ -44,6 +44,7 @@ func (s Scenario) Script(ctx context.Context, params any, st *stage.Stage) error
 	acts = append(acts,
 		w.Step(workload.StepSettle, func(ctx context.Context) error { return w.Settle(ctx, workload.V2, limit) }),
 		func(ctx context.Context) error { return w.Finish(ctx, p.Quiet.Std()) },
+		w.EndRequests(p.Serving),
 	)
 	return workload.InOrder(ctx, acts...)
 }

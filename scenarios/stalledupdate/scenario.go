@@ -34,13 +34,13 @@ func (Scenario) Summary() string {
 	return "update to pods that never become ready: where does it stop, when is it reported, what does undo do?"
 }
 
-func (Scenario) Needs() []cluster.Capability {
-	return []cluster.Capability{cluster.ScriptedReadiness}
+func (Scenario) Needs(any) cluster.Capabilities {
+	return cluster.Capabilities{cluster.ScriptedReadiness}
 }
 
 func (Scenario) Guards() map[string]string { return workload.GuardNames() }
 
-func (Scenario) Components() []string { return nil }
+func (Scenario) Components(cluster.Capabilities) []string { return nil }
 
 func (Scenario) Defaults() any {
 	d := workload.DefaultDeployment(10)

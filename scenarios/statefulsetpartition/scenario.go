@@ -36,11 +36,11 @@ func (Scenario) Summary() string {
 	return "update a StatefulSet down to a partition, then lower it: which ordinals move, in which order, and what if one is stuck?"
 }
 
-func (Scenario) Needs() []cluster.Capability {
-	return []cluster.Capability{cluster.ScriptedReadiness}
+func (Scenario) Needs(any) cluster.Capabilities {
+	return cluster.Capabilities{cluster.ScriptedReadiness}
 }
 
-func (Scenario) Components() []string { return nil }
+func (Scenario) Components(cluster.Capabilities) []string { return nil }
 
 func (Scenario) Defaults() any {
 	set := workload.DefaultStatefulSet(5)

@@ -18,6 +18,8 @@ type Key struct {
 	// Versions are the templates that the drill applies, in order.
 	Versions []string
 	Rules    deployment.Rules
+	// Ending is how long a real pod may take to terminate beside its linger.
+	Ending time.Duration
 	// NoPods: no pod ever exists, so there is none to make claims about.
 	NoPods  bool
 	known   bool
@@ -104,7 +106,7 @@ func (k Key) DoneEarly(window series.Window) judge.Claim {
 		Check: judge.Within{
 			From: judge.Cond{Series: Done, Op: judge.Equal, Value: series.Number(1)},
 			To:   judge.Cond{Series: Terminating, Op: judge.Equal, Value: series.Number(0)},
-			Max:  k.Deployment.Linger.Std() + Reaction, Window: window,
+			Max:  k.Deployment.Linger.Std() + k.Ending + Reaction, Window: window,
 		},
 	}
 }
@@ -292,6 +294,12 @@ func (k Key) traceRow(row deployment.Row) []string {
 // controllers, scheduler and kwok, on a machine that does other things too. The
 // pages of the scenarios show what the recordings had.
 const Reaction = 5 * time.Second
+
+// PodStart is how long a kubelet may take from a pod's binding to its container,
+// its first good probe included, beyond the program's own start-up: a sandbox,
+// a container and a probe each second. Real runs had 1 to 4 s; a busy machine
+// takes longer.
+const PodStart = 15 * time.Second
 
 // OldGoesLast: no pod of v1 goes before one of v2 is available.
 func (k Key) OldGoesLast(window series.Window) judge.Claim {

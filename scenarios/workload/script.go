@@ -11,29 +11,35 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/harness/stage"
 )
 
 // Steps of the scripts, which claims name as windows.
 const (
-	StepDeploy = "deploy v1"
-	StepUpdate = "update to v2"
-	StepSettle = "settle"
-	StepQuiet  = "quiet"
-	StepAsk    = "ask for a sign of life"
+	StepDeploy   = "deploy v1"
+	StepRequests = "requests begin"
+	StepUpdate   = "update to v2"
+	StepSettle   = "settle"
+	StepQuiet    = "quiet"
+	StepAsk      = "ask for a sign of life"
+	StepEnd      = "requests end"
 )
 
 // Limits of waiting. They bound a run that goes wrong; none of them is a claim.
 const (
 	SetUpLimit   = 60 * time.Second
 	ControlLimit = 30 * time.Second
+	realPods     = 2 * time.Minute // more, where kubelets start and end them
 )
 
 // Script are the acts on one Deployment.
 type Script struct {
 	Deployment Deployment
 	Stage      *stage.Stage
+	// App is the program in the pods, where pods are real.
+	App stage.App
 
 	// written is the generation that our last write made. What the recorder
 	// shows may be older than that, and complete as of then: such a status must
@@ -45,21 +51,30 @@ type Script struct {
 // What is not reached here leaves nothing to judge.
 func (s *Script) Deploy(ctx context.Context, version string) error {
 	return s.Stage.Step(ctx, StepDeploy, func(ctx context.Context) error {
-		s.Stage.Readiness.Open(version)
+		s.Stage.Startup(version, 0)
 		d, err := s.Deployment.Deployment(s.Stage.Namespace, version)
 		if err != nil {
 			return err
 		}
+		s.Stage.Furnish(&d.Spec.Template, s.App)
 		if err := s.Stage.Client.Create(ctx, d); err != nil {
 			return fmt.Errorf("creating the Deployment: %w", err)
 		}
 		s.written = d.Generation
-		limit := SetUpLimit + time.Duration(s.Deployment.MinReadySeconds)*time.Second
+		limit := s.Limit(SetUpLimit + time.Duration(s.Deployment.MinReadySeconds)*time.Second)
 		if err := s.Complete(ctx, version, limit); err != nil {
 			return fmt.Errorf("the set-up failed: %v", err)
 		}
 		return nil
 	})
+}
+
+// Limit is a limit of waiting, longer where pods are real.
+func (s *Script) Limit(limit time.Duration) time.Duration {
+	if s.Stage.On.Has(cluster.Kubelet) {
+		return limit + realPods
+	}
+	return limit
 }
 
 // Complete waits until the controller says of the spec as we wrote it last, and

@@ -186,11 +186,12 @@ func annotation(name string) func(*series.View) float64 {
 	}
 }
 
-// pods counts pods, of a version or of all ("").
+// pods counts pods, of a version or of all (""), without those of the harness.
 func pods(name, version, doc string, counts func(*series.View) bool) series.Definition {
 	return series.Definition{Name: name, Unit: "pods", Doc: doc, Sum: &series.SumOfObjects{
 		Resource: Pods, Value: func(v *series.View) (float64, bool) {
-			return 1, (version == "" || v.Metadata.Labels[stage.VersionLabel] == version) && counts(v)
+			labels := v.Metadata.Labels
+			return 1, labels[stage.HarnessLabel] == "" && (version == "" || labels[stage.VersionLabel] == version) && counts(v)
 		},
 	}}
 }

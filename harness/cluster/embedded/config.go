@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	providerName = "embedded"
+	providerName = cluster.Embedded
 	fidelity     = "real etcd, apiserver, controller manager, scheduler and controllers; nodes and pods simulated by kwok, readiness scripted"
 	defaultNodes = 2
 )

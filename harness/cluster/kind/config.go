@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	providerName = "kind"
+	providerName = cluster.Kind
 	fidelity     = "everything real: kubelets, containers, probes, signals, kube-proxy and CNI, on nodes that are containers of one machine"
 	defaultNodes = 1
 	maxNodes     = 8

@@ -409,10 +409,10 @@ runtime.main
 func TestTheProviderOffersWhatIsRealAndNothingScripted(t *testing.T) {
 	t.Parallel()
 	p := &Provider{}
-	if missing := cluster.Offers(p, []cluster.Capability{cluster.Kubelet, cluster.Traffic}); len(missing) > 0 {
+	if missing := p.Offers().Missing(cluster.Capabilities{cluster.Kubelet, cluster.Traffic}); len(missing) > 0 {
 		t.Errorf("missing %v", missing)
 	}
-	if missing := cluster.Offers(p, []cluster.Capability{cluster.ScriptedReadiness}); len(missing) != 1 {
+	if missing := p.Offers().Missing(cluster.Capabilities{cluster.ScriptedReadiness}); len(missing) != 1 {
 		t.Error("readiness is the kubelet's")
 	}
 }

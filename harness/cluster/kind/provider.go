@@ -21,9 +21,7 @@ func (p *Provider) Name() string { return providerName }
 func (p *Provider) Fidelity() string { return fidelity }
 
 // Offers lists what scenarios may need and find here.
-func (p *Provider) Offers() []cluster.Capability {
-	return []cluster.Capability{cluster.Kubelet, cluster.Traffic}
-}
+func (p *Provider) Offers() cluster.Capabilities { return cluster.Offered(providerName) }
 
 // Up makes a cluster.
 func (p *Provider) Up(ctx context.Context, opts cluster.Options) (cluster.Cluster, error) {

@@ -68,12 +68,14 @@ func (c Config) args() []string {
 	if semver.Compare(c.Version, "v1.9.0") >= 0 { // the old spelling is deprecated from 1.9 on
 		metrics = "--metricsPort"
 	}
-	return []string{
-		"--kubeconfig", c.Kubeconfig, "--leader-elect=false", "--logformat", "json", "--loglevel", "info",
+	return append([]string{
+		"--kubeconfig", c.Kubeconfig, "--leader-elect=false",
 		"--healthzPort", strconv.Itoa(c.HealthPort), metrics, strconv.Itoa(c.MetricsPort),
-		"--qps", "200", "--burst", "400",
-	}
+	}, commonArgs...)
 }
+
+// commonArgs are the same for processes and pods, and for every version.
+var commonArgs = []string{"--logformat", "json", "--loglevel", "info", "--qps", "200", "--burst", "400"}
 
 // awaitHealthy polls /healthz: the controller offers nothing that can be watched.
 func awaitHealthy(ctx context.Context, c Config, p *process.Process) error {

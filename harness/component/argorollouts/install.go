@@ -2,66 +2,69 @@ package argorollouts
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
+
+	"reckon.dev/reckon/harness/component/incluster"
 )
 
-// fieldManager owns what Reckon applies.
-const fieldManager = "reckon"
+// InstallOption changes what Install does.
+type InstallOption func(*installOptions)
 
-var (
-	crds       = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-)
+type installOptions struct{ istio bool }
+
+// WithoutIstio leaves Istio's CRDs to Istio, which brings its own.
+func WithoutIstio() InstallOption { return func(o *installOptions) { o.istio = false } }
 
 // Install applies the CRDs of the controller's own version and those of Istio
 // that its module ships, and waits until each is established. Own versions,
 // because CRDs prune unknown fields; server-side, because those of 1.10 are
 // larger than the annotation that client-side apply needs. Istio's first,
 // because a controller that finds none looks again after ten minutes only.
-func Install(ctx context.Context, config *rest.Config, assets string) error {
-	client, err := dynamic.NewForConfig(config)
+func Install(ctx context.Context, config *rest.Config, assets string, opts ...InstallOption) error {
+	client, err := incluster.New(config)
 	if err != nil {
 		return err
 	}
+	with := installOptions{istio: true}
+	for _, opt := range opts {
+		opt(&with)
+	}
+	objects, err := crdsOf(assets, with.istio)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, crd := range objects {
+		group.Go(func() error { return client.ApplyCRD(ctx, crd) })
+	}
+	group.Go(func() error { return client.EnsureNamespace(ctx, Namespace) })
+	return group.Wait()
+}
+
+// crdsOf reads the CRDs of the controller, and those of Istio if wanted.
+func crdsOf(assets string, istio bool) ([]*unstructured.Unstructured, error) {
 	files, err := filepath.Glob(filepath.Join(assets, "manifests", "crds", "*.yaml"))
 	if err != nil || len(files) == 0 {
-		return fmt.Errorf("no CRDs of Argo Rollouts under %s: rebuild the component", assets)
+		return nil, fmt.Errorf("no CRDs of Argo Rollouts under %s: rebuild the component", assets)
 	}
-	files = append([]string{filepath.Join(assets, "test", "e2e", "crds", "istio.yaml")}, files...)
+	if istio {
+		files = append([]string{filepath.Join(assets, "test", "e2e", "crds", "istio.yaml")}, files...)
+	}
 	var objects []*unstructured.Unstructured
 	for _, file := range files {
 		found, err := readCRDs(file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		objects = append(objects, found...)
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, crd := range objects {
-		group.Go(func() error { return applyCRD(ctx, client, crd) })
-	}
-	group.Go(func() error { return ensureNamespace(ctx, client) })
-	return group.Wait()
+	return objects, nil
 }
 
 // wanted leaves out what no controller under test looks at: of Istio's CRDs,
@@ -73,79 +76,8 @@ func wanted(crd *unstructured.Unstructured) bool {
 }
 
 func readCRDs(file string) ([]*unstructured.Unstructured, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []*unstructured.Unstructured
-	decoder := utilyaml.NewYAMLOrJSONDecoder(f, 1<<16)
-	for {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file, err)
-		}
-		if object.GetKind() == "CustomResourceDefinition" && wanted(object) {
-			out = append(out, object)
-		}
-	}
-}
-
-func applyCRD(ctx context.Context, client dynamic.Interface, crd *unstructured.Unstructured) error {
-	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-	if _, err := client.Resource(crds).Apply(ctx, crd.GetName(), crd, options); err != nil {
-		return fmt.Errorf("applying CRD %s: %w", crd.GetName(), err)
-	}
-	if err := awaitEstablished(ctx, client, crd.GetName()); err != nil {
-		return fmt.Errorf("waiting for CRD %s to be established: %w", crd.GetName(), err)
-	}
-	return nil
-}
-
-func awaitEstablished(ctx context.Context, client dynamic.Interface, name string) error {
-	selector := fields.OneTermEqualSelector("metadata.name", name).String()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.FieldSelector = selector
-			return client.Resource(crds).List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.FieldSelector = selector
-			return client.Resource(crds).Watch(ctx, o)
-		},
-	}
-	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, nil, established)
-	return err
-}
-
-func established(event watch.Event) (bool, error) {
-	object, ok := event.Object.(*unstructured.Unstructured)
-	if !ok || event.Type == watch.Deleted {
-		return false, nil
-	}
-	var crd apiextensionsv1.CustomResourceDefinition
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &crd); err != nil {
-		return false, err
-	}
-	for _, c := range crd.Status.Conditions {
-		if c.Type == apiextensionsv1.Established {
-			return c.Status == apiextensionsv1.ConditionTrue, nil
-		}
-	}
-	return false, nil
-}
-
-func ensureNamespace(ctx context.Context, client dynamic.Interface) error {
-	ns := &unstructured.Unstructured{}
-	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	ns.SetName(Namespace)
-	_, err := client.Resource(namespaces).Create(ctx, ns, metav1.CreateOptions{FieldManager: fieldManager})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("creating namespace %s: %w", Namespace, err)
-	}
-	return nil
+	objects, err := incluster.ReadManifests(file)
+	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() != "CustomResourceDefinition" || !wanted(o)
+	}), err
 }

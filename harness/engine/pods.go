@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/component/argorollouts"
+	"reckon.dev/reckon/harness/component/incluster"
+	"reckon.dev/reckon/harness/component/istio"
+	"reckon.dev/reckon/harness/record"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/stage"
+	"reckon.dev/reckon/harness/toolchain"
+)
+
+// podSite runs components as pods of the cluster: what is cluster-wide once, for
+// all runs on it, and a controller of its own for each run, which looks after the
+// run's namespace only.
+type podSite struct {
+	run    *run
+	client *incluster.Client
+	loaded map[string]toolchain.Image // by component
+}
+
+var _ site = (*podSite)(nil)
+
+// user is who programs of ours run as: nobody.
+const user = "65532"
+
+// equipTimeout is far beyond what installing Istio takes on a busy machine.
+const equipTimeout = 4 * time.Minute
+
+// equip loads the images and installs Istio and the CRDs.
+func (s *podSite) equip(ctx context.Context, c cluster.Cluster) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, equipTimeout, fmt.Errorf("not equipped within %s", equipTimeout))
+	defer cancel()
+	loader, ok := c.(cluster.ImageLoader)
+	if !ok {
+		return fmt.Errorf("provider %s cannot run images", c.Provider())
+	}
+	images, err := s.images(ctx)
+	if err != nil {
+		return err
+	}
+	var archives []string
+	for _, img := range images {
+		archives = append(archives, img.Path)
+	}
+	s.run.say("loading %d images", len(archives))
+	if err := loader.LoadImages(ctx, archives...); err != nil {
+		return err
+	}
+	if err := s.installIstio(ctx, c, images); err != nil {
+		return err
+	}
+	if !s.run.has(scenario.ArgoRollouts) {
+		return nil
+	}
+	return argorollouts.Install(ctx, c.RESTConfig(), s.run.parts[scenario.ArgoRollouts].Assets, argorollouts.WithoutIstio())
+}
+
+func (s *podSite) installIstio(ctx context.Context, c cluster.Cluster, images map[string]toolchain.Image) error {
+	if !s.run.has(scenario.Istiod) {
+		return nil
+	}
+	s.run.say("installing Istio %s", s.run.cell.Versions[scenario.Istiod])
+	_, err := istio.Install(ctx, istio.Config{
+		REST: c.RESTConfig(), Assets: s.run.parts[scenario.Istiod].Assets, Image: images[scenario.Istiod].Ref,
+	})
+	return err
+}
+
+// images are the images that the cell's components run as, by component.
+func (s *podSite) images(ctx context.Context) (map[string]toolchain.Image, error) {
+	out := map[string]toolchain.Image{}
+	for component, spec := range map[string]toolchain.ImageSpec{
+		scenario.ArgoRollouts: {User: argorollouts.User},
+		scenario.Istiod:       {User: istio.User},
+		trafficProgram:        {User: user},
+	} {
+		artifact, ok := s.run.parts[component]
+		if !ok {
+			continue
+		}
+		var err error
+		if out[component], err = s.run.engine.Builder.Image(ctx, artifact, spec); err != nil {
+			return nil, fmt.Errorf("the image of %s: %w", component, err)
+		}
+	}
+	return out, nil
+}
+
+func (s *podSite) install(ctx context.Context) (err error) {
+	if s.loaded, err = s.images(ctx); err != nil {
+		return err
+	}
+	s.client, err = incluster.New(s.run.cluster.RESTConfig())
+	return err
+}
+
+// start watches over istiod and starts the run's own controller.
+func (s *podSite) start(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) error {
+	if err := s.watchIstiod(ctx, fail); err != nil {
+		return &partFault{istio.Name, err}
+	}
+	if !s.run.has(scenario.ArgoRollouts) {
+		return nil
+	}
+	if err := s.controller(ctx, fail, rec); err != nil {
+		return &partFault{argorollouts.Name, err}
+	}
+	return nil
+}
+
+// watchIstiod makes the end of an istiod the end of the run.
+func (s *podSite) watchIstiod(ctx context.Context, fail context.CancelCauseFunc) error {
+	if !s.run.has(scenario.Istiod) {
+		return nil
+	}
+	pods, err := s.client.Kube.CoreV1().Pods(istio.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=istiod"})
+	if err != nil {
+		return err
+	}
+	if len(pods.Items) == 0 {
+		return errors.New("no istiod is there")
+	}
+	for i := range pods.Items {
+		watch := s.client.WatchPod(ctx, &pods.Items[i])
+		context.AfterFunc(ctx, watch.Stop)
+		go watchPart(ctx, fail, istio.Name, watch)
+	}
+	return nil
+}
+
+// controllers is the namespace of the run's controller: what the run records is
+// its workload.
+func (s *podSite) controllers() string { return s.run.namespace + "-controller" }
+
+func (s *podSite) controller(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) error {
+	r := s.run
+	r.say("starting Argo Rollouts %s", r.cell.Versions[scenario.ArgoRollouts])
+	startCtx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	deployed, err := argorollouts.Deploy(startCtx, argorollouts.DeployConfig{
+		REST: r.cluster.RESTConfig(), Namespace: s.controllers(), Watch: r.namespace, Image: s.loaded[scenario.ArgoRollouts].Ref,
+		Assets: r.parts[scenario.ArgoRollouts].Assets, Version: r.parts.versions(r.cell)[scenario.ArgoRollouts],
+	})
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, deployed.Release)
+	go watchPart(ctx, fail, argorollouts.Name, deployed)
+	s.follow(ctx, fail, rec, argorollouts.Name, deployed.Log)
+	rec.AddSampler(record.Metrics(argorollouts.Name, deployed.Metrics.URL, sampleInterval, deployed.Metrics.HTTP, controllerMetrics...))
+	return nil
+}
+
+// follow records a container's log until the run ends, and keeps it as a file.
+func (s *podSite) follow(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder, component string, of incluster.Container) {
+	record := rec.LogLine(component)
+	file, err := os.Create(filepath.Join(s.run.dir.File(LogDir), component+".log"))
+	if err != nil { // a full disk: the recording will say so
+		file = nil
+	}
+	go func() {
+		defer file.Close()
+		err := s.client.FollowLog(ctx, of, func(line string) {
+			record(line)
+			_, _ = fmt.Fprintln(file, line)
+		})
+		if err != nil && ctx.Err() == nil {
+			fail(&partFault{"log of " + component, err})
+		}
+	}()
+}
+
+// furnish gives the script the program of its pods, and a client for them.
+func (s *podSite) furnish(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder, st *stage.Stage) {
+	st.Image = s.loaded[trafficProgram].Ref
+	st.Traffic = &sender{run: s.run, client: s.client, image: st.Image, rec: rec, ctx: ctx, fail: fail}
+}
+
+// leave removes the run's namespaces, and waits until they are gone: what still
+// ends would take its time from the next run.
+func (s *podSite) leave(ctx context.Context) error {
+	if s.client == nil {
+		return nil
+	}
+	names := []string{s.run.namespace, s.controllers()}
+	namespaces := s.client.Kube.CoreV1().Namespaces()
+	for _, name := range names {
+		if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("removing namespace %s: %w", name, err)
+		}
+	}
+	for _, name := range names {
+		err := wait.PollUntilContextCancel(ctx, goneInterval, true, func(ctx context.Context) (bool, error) {
+			_, err := namespaces.Get(ctx, name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err), nil
+		})
+		if err != nil {
+			return fmt.Errorf("namespace %s is not gone: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// goneInterval is between two looks at what goes.
+const goneInterval = 200 * time.Millisecond
