@@ -250,7 +250,7 @@ func TestForbiddenSkewIsBlamedOnItsSource(t *testing.T) {
 
 func TestBadWishesAreRefused(t *testing.T) {
 	t.Parallel()
-	const names = "replicas, minPodsPerReplicaSet, steps, routing, rollbackWindow, scaleDownDelaySeconds, dynamicStableScale, oldReplicaSet, ramp, quiet"
+	const names = "replicas, minPodsPerReplicaSet, steps, routing, rollbackWindow, scaleDownDelaySeconds, dynamicStableScale, oldReplicaSet, ramp, quiet, rate, concurrency, work"
 	for name, c := range map[string]struct {
 		o    plan.Overrides
 		want string
@@ -271,7 +271,7 @@ func TestBadWishesAreRefused(t *testing.T) {
 		"a short flag without its v":   {plan.Overrides{Kubernetes: "1.34.2"}, `--kubernetes 1.34.2: "1.34.2" is no version, did you mean "v1.34.2"?`},
 		"kubernetes by both flags":     {plan.Overrides{Kubernetes: "v1.34.2", Versions: []string{"kubernetes=v1.34.2"}}, `--kubernetes v1.34.2: kubernetes is given twice; a matrix of versions belongs into a drill file`},
 		"a controller manager too new": {plan.Overrides{Kubernetes: "v1.34.2", Versions: []string{"kube-controller-manager=v1.36.3"}}, `--version kube-controller-manager=v1.36.3: kube-controller-manager v1.36.3 cannot run against the kube-apiserver of kubernetes v1.34.2: the version skew policy of Kubernetes allows v1.34 and v1.33`},
-		"unknown provider":             {plan.Overrides{Provider: "embed"}, `--provider: unknown provider "embed", did you mean "embedded"?; there is embedded`},
+		"unknown provider":             {plan.Overrides{Provider: "embed"}, `--provider: unknown provider "embed", did you mean "embedded"?; there are embedded, kind`},
 		"fewer than no repetitions":    {plan.Overrides{Repeat: -1}, `--repeat: -1 is no number of repetitions, expected 1 to 1000`},
 	} {
 		t.Run(name, func(t *testing.T) {

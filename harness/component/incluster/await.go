@@ -25,14 +25,11 @@ var hopeless = []string{"ErrImageNeverPull", "InvalidImageName", "CreateContaine
 // pods by name. Ending without that, the error says what was wrong with them.
 func (c *Client) AwaitDeployment(ctx context.Context, namespace, name string) ([]corev1.Pod, error) {
 	for {
-		d, pods, err := c.look(ctx, namespace, name)
-		if err == nil && rolledOut(d) {
-			ready := slices.DeleteFunc(pods, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil || !isReady(&p) })
-			if len(ready) == int(*d.Spec.Replicas) {
-				return ready, nil
-			}
+		v, err := c.look(ctx, namespace, name)
+		if err == nil && rolledOut(v.deployment) && len(v.latest) == int(v.deployment.Status.Replicas) && !slices.ContainsFunc(v.latest, notReady) {
+			return v.latest, nil
 		}
-		if err == nil && slices.ContainsFunc(pods, isHopeless) {
+		if err == nil && slices.ContainsFunc(v.latest, isHopeless) {
 			return nil, c.explain(ctx, ErrHopeless, namespace, name)
 		}
 		if err := sleep(ctx, poll); err != nil {
@@ -57,18 +54,49 @@ func (c *Client) AwaitNoPods(ctx context.Context, namespace, selector string) er
 	}
 }
 
-// look reads a Deployment and its pods, by name.
-func (c *Client) look(ctx context.Context, namespace, name string) (*appsv1.Deployment, []corev1.Pod, error) {
+// view is a Deployment and those of its pods that are of its latest template, by
+// name, without those on their way out.
+type view struct {
+	deployment *appsv1.Deployment
+	latest     []corev1.Pod
+}
+
+// revision is the annotation of a Deployment and of its ReplicaSets by which the
+// latest one is known.
+const revision = "deployment.kubernetes.io/revision"
+
+func (c *Client) look(ctx context.Context, namespace, name string) (view, error) {
 	d, err := c.Kube.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, nil, err
+		return view{}, err
 	}
-	list, err := c.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
+	of := metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)}
+	sets, err := c.Kube.AppsV1().ReplicaSets(namespace).List(ctx, of)
 	if err != nil {
-		return nil, nil, err
+		return view{}, err
 	}
-	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	return d, list.Items, nil
+	pods, err := c.Kube.CoreV1().Pods(namespace).List(ctx, of)
+	if err != nil {
+		return view{}, err
+	}
+	return view{d, latestOf(d, sets.Items, pods.Items)}, nil
+}
+
+// latestOf finds the pods of a Deployment's latest template. A Deployment that
+// was made again has pods of its predecessor about it for a while, and one whose
+// change was not seen yet has no latest ones.
+func latestOf(d *appsv1.Deployment, sets []appsv1.ReplicaSet, pods []corev1.Pod) []corev1.Pod {
+	i := slices.IndexFunc(sets, func(s appsv1.ReplicaSet) bool {
+		return metav1.IsControlledBy(&s, d) && s.Annotations[revision] == d.Annotations[revision]
+	})
+	if i < 0 || d.Status.ObservedGeneration < d.Generation {
+		return nil
+	}
+	pods = slices.DeleteFunc(pods, func(p corev1.Pod) bool {
+		return !metav1.IsControlledBy(&p, &sets[i]) || p.DeletionTimestamp != nil
+	})
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods
 }
 
 func rolledOut(d *appsv1.Deployment) bool {
@@ -79,8 +107,8 @@ func rolledOut(d *appsv1.Deployment) bool {
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.Replicas == want && s.AvailableReplicas == want
 }
 
-func isReady(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+func notReady(pod corev1.Pod) bool {
+	return !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
@@ -99,22 +127,20 @@ const explainTime = 5 * time.Second
 func (c *Client) explain(ctx context.Context, err error, namespace, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), explainTime)
 	defer cancel()
-	d, pods, lookErr := c.look(ctx, namespace, name)
+	v, lookErr := c.look(ctx, namespace, name)
 	if lookErr != nil {
 		return fmt.Errorf("%w: deployment %s/%s: %w", err, namespace, name, lookErr)
 	}
-	said := []string{fmt.Sprintf("%d of %d pods are available", d.Status.AvailableReplicas, d.Status.Replicas)}
-	for _, cond := range d.Status.Conditions {
+	status := v.deployment.Status
+	said := []string{fmt.Sprintf("%d of %d pods are available", status.AvailableReplicas, status.Replicas)}
+	for _, cond := range status.Conditions {
 		failed := cond.Type == appsv1.DeploymentReplicaFailure && cond.Status == corev1.ConditionTrue
 		if failed || cond.Type == appsv1.DeploymentProgressing && cond.Status == corev1.ConditionFalse {
 			said = append(said, cond.Message)
 		}
 	}
-	for i := range pods {
-		if p := &pods[i]; !isReady(p) && p.DeletionTimestamp == nil {
-			said = append(said, c.whyNotReady(ctx, p))
-			break // the others have the same template
-		}
+	if i := slices.IndexFunc(v.latest, notReady); i >= 0 { // others have the same template
+		said = append(said, c.whyNotReady(ctx, &v.latest[i]))
 	}
 	return fmt.Errorf("%w: deployment %s/%s: %s", err, namespace, name, strings.Join(said, "; "))
 }

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 )
 
@@ -60,6 +61,36 @@ func TestADeploymentIsRolledOutWhenNothingOldIsLeft(t *testing.T) {
 		if got := rolledOut(d); got != c.want {
 			t.Errorf("%s: %t", c.name, got)
 		}
+	}
+}
+
+func TestOnlyPodsOfTheLatestTemplateCount(t *testing.T) {
+	t.Parallel()
+	controller := func(kind, uid string) []metav1.OwnerReference {
+		return []metav1.OwnerReference{{Kind: kind, UID: types.UID(uid), Controller: new(true)}}
+	}
+	at := func(rev string) map[string]string { return map[string]string{revision: rev} }
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{UID: "d", Annotations: at("2"), Generation: 5}, Status: appsv1.DeploymentStatus{ObservedGeneration: 5}}
+	sets := []appsv1.ReplicaSet{
+		{ObjectMeta: metav1.ObjectMeta{UID: "predecessor's", Annotations: at("2"), OwnerReferences: controller("Deployment", "gone")}},
+		{ObjectMeta: metav1.ObjectMeta{UID: "old", Annotations: at("1"), OwnerReferences: controller("Deployment", "d")}},
+		{ObjectMeta: metav1.ObjectMeta{UID: "new", Annotations: at("2"), OwnerReferences: controller("Deployment", "d")}},
+	}
+	pods := func() []corev1.Pod {
+		return []corev1.Pod{
+			{ObjectMeta: metav1.ObjectMeta{Name: "e", OwnerReferences: controller("ReplicaSet", "new"), DeletionTimestamp: new(metav1.Now())}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "d", OwnerReferences: controller("ReplicaSet", "new")}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "c", OwnerReferences: controller("ReplicaSet", "old")}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "b", OwnerReferences: controller("ReplicaSet", "predecessor's")}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "a", OwnerReferences: controller("ReplicaSet", "new")}},
+		}
+	}
+	if got := latestOf(d, sets, pods()); len(got) != 2 || got[0].Name != "a" || got[1].Name != "d" {
+		t.Errorf("pods %v", got)
+	}
+	d.Generation = 6
+	if got := latestOf(d, sets, pods()); len(got) != 0 {
+		t.Errorf("pods of a change that was not seen: %v", got)
 	}
 }
 

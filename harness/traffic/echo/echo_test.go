@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
@@ -85,6 +84,7 @@ func TestConsecutiveAddressesHaveConsecutiveSlots(t *testing.T) {
 // rig is a server under way.
 type rig struct {
 	t              *testing.T
+	server         *Server
 	conn           *grpc.ClientConn
 	grpcAt, httpAt string
 	stop           context.CancelFunc
@@ -105,10 +105,11 @@ func start(t *testing.T, cfg Config) *rig {
 	}
 	grpcOn, httpOn := listen(), listen()
 	r.grpcAt, r.httpAt = grpcOn.Addr().String(), httpOn.Addr().String()
+	r.server = New(cfg, &r.log)
 	ctx, cancel := context.WithCancel(context.Background())
 	r.stop = cancel
 	r.done.Go(func() {
-		if err := New(cfg, &r.log).Serve(ctx, grpcOn, httpOn); err != nil {
+		if err := r.server.Serve(ctx, grpcOn, httpOn); err != nil {
 			t.Error(err)
 		}
 	})
@@ -185,15 +186,12 @@ func TestRequestsBeyondTheConcurrencyAreRefusedOverBothProtocols(t *testing.T) {
 		defer close(busy)
 		r.get("/")
 	}()
-	var code codes.Code
-	for range 100 { // until the first request has arrived
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		code = status.Code(r.conn.Invoke(ctx, Method, new(emptypb.Empty), new(emptypb.Empty)))
-		cancel()
-		if code == codes.ResourceExhausted {
-			break
+	for deadline := time.Now().Add(10 * time.Second); len(r.server.slots) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the first request has not arrived after 10 s")
 		}
 	}
+	code, _ := r.call()
 	status, header := r.get("/")
 	if code != codes.ResourceExhausted || status != http.StatusServiceUnavailable || header.Get(CauseKey) != "overloaded" {
 		t.Errorf("gRPC %v, HTTP %d %v", code, status, header)
