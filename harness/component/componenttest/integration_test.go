@@ -198,7 +198,9 @@ func canary(t *testing.T, controller *argorollouts.Deployed) {
 	go func() {
 		var all []int64
 		for e := range weights.ResultChan() {
-			all = append(all, canaryWeight(t, e.Object))
+			if o, ok := e.Object.(*unstructured.Unstructured); ok { // else the watch broke: it was stopped
+				all = append(all, canaryWeight(t, o))
+			}
 		}
 		seen <- slices.Compact(all)
 	}()
@@ -212,8 +214,8 @@ func canary(t *testing.T, controller *argorollouts.Deployed) {
 }
 
 // canaryWeight is the weight of the route to the canary, -1 if there is none.
-func canaryWeight(t *testing.T, o runtime.Object) int64 {
-	routes, _, err := unstructured.NestedSlice(o.(*unstructured.Unstructured).Object, "spec", "http")
+func canaryWeight(t *testing.T, o *unstructured.Unstructured) int64 {
+	routes, _, err := unstructured.NestedSlice(o.Object, "spec", "http")
 	if err != nil {
 		t.Error(err)
 		return -1
