@@ -218,7 +218,7 @@ const ownNamespace = "drill"
 func (r *run) sharedNamespace() string {
 	sum := sha256.Sum256([]byte(filepath.Base(string(r.dir))))
 	name := strings.ToLower(strings.NewReplacer(".", "-", "_", "-").Replace(r.cell.Slug()))
-	return fmt.Sprintf("%s-%x", strings.Trim(name[:min(len(name), 48)], "-"), sum[:4])
+	return fmt.Sprintf("%s-%x", strings.Trim(name[:min(len(name), 40)], "-"), sum[:4])
 }
 
 // giveUp removes a cluster that could not be equipped, and keeps its logs.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,6 +30,10 @@ type podSite struct {
 	run    *run
 	client *incluster.Client
 	loaded map[string]toolchain.Image // by component
+
+	watching context.Context // ends with end
+	stop     context.CancelFunc
+	logs     sync.WaitGroup
 }
 
 var _ site = (*podSite)(nil)
@@ -109,6 +114,7 @@ func (s *podSite) install(ctx context.Context) (err error) {
 
 // start watches over istiod and starts the run's own controller.
 func (s *podSite) start(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) error {
+	s.watching, s.stop = context.WithCancel(ctx)
 	if err := s.watchIstiod(ctx, fail); err != nil {
 		return &partFault{istio.Name, err}
 	}
@@ -135,8 +141,8 @@ func (s *podSite) watchIstiod(ctx context.Context, fail context.CancelCauseFunc)
 	}
 	for i := range pods.Items {
 		watch := s.client.WatchPod(ctx, &pods.Items[i])
-		context.AfterFunc(ctx, watch.Stop)
-		go watchPart(ctx, fail, istio.Name, watch)
+		context.AfterFunc(s.watching, watch.Stop)
+		go watchPart(s.watching, fail, istio.Name, watch)
 	}
 	return nil
 }
@@ -157,30 +163,37 @@ func (s *podSite) controller(ctx context.Context, fail context.CancelCauseFunc, 
 	if err != nil {
 		return err
 	}
-	context.AfterFunc(ctx, deployed.Release)
-	go watchPart(ctx, fail, argorollouts.Name, deployed)
-	s.follow(ctx, fail, rec, argorollouts.Name, deployed.Log)
+	context.AfterFunc(s.watching, deployed.Release)
+	go watchPart(s.watching, fail, argorollouts.Name, deployed)
+	s.follow(fail, rec, argorollouts.Name, deployed.Log)
 	rec.AddSampler(record.Metrics(argorollouts.Name, deployed.Metrics.URL, sampleInterval, deployed.Metrics.HTTP, controllerMetrics...))
 	return nil
 }
 
-// follow records a container's log until the run ends, and keeps it as a file.
-func (s *podSite) follow(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder, component string, of incluster.Container) {
-	record := rec.LogLine(component)
+// follow records a container's log until end, and keeps it as a file.
+func (s *podSite) follow(fail context.CancelCauseFunc, rec *record.Recorder, component string, of incluster.Container) {
+	line := rec.LogLine(component)
 	file, err := os.Create(filepath.Join(s.run.dir.File(LogDir), component+".log"))
-	if err != nil { // a full disk: the recording will say so
-		file = nil
+	if err != nil {
+		file = nil // a full disk: the recording will say so
 	}
-	go func() {
+	s.logs.Go(func() {
 		defer file.Close()
-		err := s.client.FollowLog(ctx, of, func(line string) {
-			record(line)
-			_, _ = fmt.Fprintln(file, line)
+		err := s.client.FollowLog(s.watching, of, func(text string) {
+			line(text)
+			_, _ = fmt.Fprintln(file, text)
 		})
-		if err != nil && ctx.Err() == nil {
+		if err != nil && s.watching.Err() == nil {
 			fail(&partFault{"log of " + component, err})
 		}
-	}()
+	})
+}
+
+func (s *podSite) end() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.logs.Wait()
 }
 
 // furnish gives the script the program of its pods, and a client for them.

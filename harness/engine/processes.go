@@ -69,6 +69,9 @@ func (s *processSite) controller(ctx context.Context, rec *record.Recorder) (*ar
 	})
 }
 
+// end has nothing to do: processes end with the cluster.
+func (*processSite) end() {}
+
 func (*processSite) furnish(context.Context, context.CancelCauseFunc, *record.Recorder, *stage.Stage) {
 }
 

@@ -163,6 +163,7 @@ func (r *run) perform(ctx context.Context, fail context.CancelCauseFunc, rec *re
 	if err := r.prepare(ctx); err != nil {
 		return r.cause(ctx, &partFault{"set-up", err})
 	}
+	defer r.site.end()
 	if err := r.site.start(ctx, fail, rec); err != nil {
 		return r.cause(ctx, err)
 	}

@@ -18,6 +18,9 @@ type site interface {
 	// start starts this run's components, with their logs and metrics going to the
 	// recorder. One that ends by itself fails the run.
 	start(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) error
+	// end stops watching over the components. What they said until then is recorded
+	// when it returns.
+	end()
 	// furnish completes the stage with what only this kind of cluster has.
 	furnish(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder, st *stage.Stage)
 	// leave removes what the run put into a cluster that others go on using.

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -137,7 +138,9 @@ func (s *sender) podOf(load stage.Load) *corev1.Pod {
 			RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
 			TerminationGracePeriodSeconds: new(int64(endTime / time.Second)),
 			Containers: []corev1.Container{{
-				Name: load.Client, Image: s.image, ImagePullPolicy: corev1.PullNever, Args: args,
+				// Its share of a busy node: what it sends late it cannot measure.
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("400m")}},
+				Name:      load.Client, Image: s.image, ImagePullPolicy: corev1.PullNever, Args: args,
 				Env: []corev1.EnvVar{field("POD_NAME", "metadata.name"), field("POD_NAMESPACE", "metadata.namespace"), field("POD_IP", "status.podIP")},
 			}},
 		},

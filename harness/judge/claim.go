@@ -41,7 +41,10 @@ type Guard struct {
 	Limit float64
 	// Expected is what the model says the worst value will be; nil if it says nothing.
 	Expected *float64
-	Window   series.Window
+	// Client is the client of the requests that the series counts, if it does:
+	// where it sent too few of them when they were due, nobody can tell.
+	Client string
+	Window series.Window
 }
 
 // Prediction is the answer key of one cell.

@@ -188,6 +188,38 @@ func (v *Verdict) count() (broken, unclear []string) {
 var ErrNotFinite = errors.New("not a finite number")
 
 func (g Guard) eval(set *series.Set) (GuardResult, error) {
+	r, err := g.limit(set)
+	if g.Client != "" && err == nil {
+		g.punctual(set, &r)
+	}
+	return r, err
+}
+
+// punctual says how much of the requests was not sent when it was due, and takes
+// the result back where that is most of it.
+func (g Guard) punctual(set *series.Set, r *GuardResult) {
+	in, ok := set.Resolve(g.Window)
+	if !ok {
+		return
+	}
+	bins := set.WholeBins(g.Client, in)
+	late, most := 0, time.Duration(0)
+	for i := range bins {
+		if most = max(most, bins[i].Late()); !series.Punctual(bins, i) {
+			late++
+		}
+	}
+	if late == 0 {
+		return
+	}
+	note := fmt.Sprintf("the client was held up, by %s at most: %d of its %d intervals do not count", seconds(most), late, len(bins))
+	r.Notes = append(r.Notes, note)
+	if 2*late > len(bins) {
+		r.Status, r.Why = Inconclusive, note+", which is most of them"
+	}
+}
+
+func (g Guard) limit(set *series.Set) (GuardResult, error) {
 	r := GuardResult{ID: g.ID, Sentence: g.Sentence, Basis: g.Basis, Series: g.Series, Limit: g.Limit, Expected: g.Expected, Status: Held}
 	if !finite(g.Limit) || g.Expected != nil && !finite(*g.Expected) {
 		return r, fmt.Errorf("limit or expected value: %w", ErrNotFinite)

@@ -29,6 +29,10 @@ func FailedName(client string) string { return client + ".failed" }
 // counted, so its error is its grain: one request in those of a second.
 func FailedShareName(client string) string { return client + ".failed-share" }
 
+// PunctualName is FailedShareName or P99Name of the intervals that the client sent
+// when they were due, which is what limits are for.
+func PunctualName(name string) string { return name + ".punctual" }
+
 // FailureRateName is how many requests fail of a cause, per second, in a sliding
 // window of a second.
 func FailureRateName(client string, cause recording.Cause) string {
@@ -53,6 +57,13 @@ func RequestDefinitions(client string, versions ...string) []Definition {
 		def(FailedShareName(client), "%", "part of the requests due within 1 s that failed, but for client races", second, PercentFailed()),
 		def(MedianName(client), "ms", "median latency of the answers within 1 s", second, LatencyMS(0.5)),
 		def(P99Name(client), "ms", "99th percentile of the latency of the answers within 1 s", second, LatencyMS(0.99)),
+	}
+	for _, d := range out[2:] {
+		if d.Name == FailedShareName(client) || d.Name == P99Name(client) {
+			of := *d.Traffic
+			of.Punctual = true
+			out = append(out, Definition{Name: PunctualName(d.Name), Unit: d.Unit, Doc: d.Doc + ", of those sent when due", Traffic: &of})
+		}
 	}
 	for _, cause := range recording.Causes() {
 		out = append(out, def(FailureRateName(client, cause), "1/s", fmt.Sprintf("requests that failed within 1 s: %s", cause), second, PerSecond(CountFailed(cause))))

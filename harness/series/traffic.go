@@ -19,6 +19,10 @@ type FromTraffic struct {
 	Client string
 	Value  TrafficValue
 	Over   time.Duration
+	// Punctual leaves out intervals that were not sent when they were due: what a
+	// burst of a client that was held up does to its servers is no fault of theirs.
+	// A window of which less than half is left gives no point.
+	Punctual bool
 }
 
 // Cumulative makes a series count from the client's first interval on.
@@ -126,6 +130,17 @@ func (b *Bin) Span() Interval { return Interval{time.Duration(b.FromNS), time.Du
 // Late is by how much the latest of its requests was sent after it was due.
 func (b *Bin) Late() time.Duration { return time.Duration(b.LateNS) }
 
+// Tardy is how late a request may be sent to count as sent when it was due: half
+// of an interval of 100 ms, beyond which it may belong to another one.
+const Tardy = 50 * time.Millisecond
+
+// Punctual says whether the i-th of a client's intervals in order was sent when
+// it was due, and does not follow on one that was not: a burst fills its servers
+// for longer than it lasts.
+func Punctual(bins []Bin, i int) bool {
+	return bins[i].Late() <= Tardy && (i == 0 || bins[i-1].Late() <= Tardy)
+}
+
 // Ref names the interval, as an object version is named elsewhere.
 func (b *Bin) Ref() string { return fmt.Sprintf("requests of %s, interval %d", b.Client, b.Seq) }
 
@@ -197,7 +212,7 @@ func (b *builder) finishTraffic() {
 	tracks := map[track][]int{}
 	for i, d := range b.defs {
 		if d.Traffic != nil {
-			key := track{d.Traffic.Client, d.Traffic.Over}
+			key := track{d.Traffic.Client, d.Traffic.Over, d.Traffic.Punctual}
 			tracks[key] = append(tracks[key], i)
 		}
 	}
@@ -209,8 +224,9 @@ func (b *builder) finishTraffic() {
 // track is one way of going through the intervals of a client; all series that
 // go the same way are read at once.
 type track struct {
-	client string
-	over   time.Duration
+	client   string
+	over     time.Duration
+	punctual bool
 }
 
 func (b *builder) slide(key track, readers []int) {
@@ -220,15 +236,23 @@ func (b *builder) slide(key track, readers []int) {
 	}
 	tally, oldest := NewTally(), 0
 	for i := range bins {
-		end := bins[i].Span().To
-		tally.Add(&bins[i])
-		for ; key.over >= 0 && oldest < i && bins[oldest].Span().From < end-key.over; oldest++ {
-			tally.Remove(&bins[oldest])
+		span := bins[i].Span()
+		counts := func(i int) bool { return !key.punctual || Punctual(bins, i) }
+		if counts(i) {
+			tally.Add(&bins[i])
 		}
-		if last := bins[i].Span(); key.over > 0 && tally.Span+(last.To-last.From) <= key.over {
+		for ; key.over >= 0 && oldest < i && bins[oldest].Span().From < span.To-key.over; oldest++ {
+			if counts(oldest) {
+				tally.Remove(&bins[oldest])
+			}
+		}
+		if key.over > 0 && span.To-bins[oldest].Span().From+(span.To-span.From) <= key.over {
 			continue // not full: one more would fit
 		}
-		b.points(readers, tally, Point{T: end, Ref: bins[i].Ref()})
+		if key.punctual && 2*tally.Span < span.To-bins[oldest].Span().From {
+			continue // too little is left
+		}
+		b.points(readers, tally, Point{T: span.To, Ref: bins[i].Ref()})
 	}
 	for _, i := range readers { // a receipt out of order is no time out of order, but a broken client may be
 		b.series[i].Points = inTime(b.series[i].Points)

@@ -49,9 +49,10 @@ func DefaultParams() Params {
 		Steps:          Steps{SetWeight(5), PauseFor(time.Second), SetWeight(100)},
 		ScaleDownDelay: 1, OldReplicaSet: OldGone,
 		Ramp: scenario.Duration(time.Second), Quiet: scenario.Duration(10 * time.Second),
-		// With ten pods each takes three times its share; with the twenty of the
-		// incident, six times.
-		Requests: scenario.Requests{Rate: 200, Concurrency: 3, Work: scenario.Duration(50 * time.Millisecond)},
+		// Each pod takes 60 requests a second: with ten pods three times its share,
+		// with the twenty of the incident six times. Twelve at a time, so that a node
+		// that holds a pod up for a moment makes it refuse none.
+		Requests: scenario.Requests{Rate: 200, Concurrency: 12, Work: scenario.Duration(200 * time.Millisecond)},
 	}
 }
 

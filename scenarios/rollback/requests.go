@@ -119,7 +119,7 @@ func (k key) measures() []judge.Measure {
 	return []judge.Measure{{
 		Title: "requests", Client: stage.GRPC, Versions: []string{Old, New}, Busiest: 3,
 		Periods: []judge.Period{
-			{Name: "before", Window: series.Window{From: StepRequests, To: StepRequests}},
+			{Name: "before", Window: series.Window{From: StepBefore, To: StepBefore}},
 			{Name: "rollback", Window: during},
 			{Name: "while v1 is sent some and short of pods", While: k.short(), Window: during},
 			{Name: "after", Window: series.Window{From: StepQuiet, To: StepQuiet}},
@@ -156,9 +156,9 @@ func (k key) requestGuards(limits map[string]float64) []judge.Guard {
 	}
 	names := requestGuardNames()
 	guards := []judge.Guard{
-		{ID: Errors, Sentence: names[Errors], Basis: []string{"what the available pods cannot take of what is sent to them: rate x weight/100 - available x concurrency/work"},
-			Series: series.FailedShareName(stage.GRPC), Limit: limit(Errors, errorLimit), Window: Drilled},
-		{ID: Latency, Sentence: names[Latency], Basis: []string{"the time of a request and of its way"}, Series: series.P99Name(stage.GRPC), Limit: limit(Latency, latencyLimit), Window: Drilled},
+		{ID: Errors, Sentence: names[Errors], Basis: []string{"what the available pods cannot take of what is sent to them: rate x weight/100 - available x concurrency x (1 s/work - 1), in one second"},
+			Client: stage.GRPC, Series: series.PunctualName(series.FailedShareName(stage.GRPC)), Limit: limit(Errors, errorLimit), Window: Drilled},
+		{ID: Latency, Sentence: names[Latency], Basis: []string{"the time of a request and of its way"}, Client: stage.GRPC, Series: series.PunctualName(series.P99Name(stage.GRPC)), Limit: limit(Latency, latencyLimit), Window: Drilled},
 	}
 	if expected, ok := k.refused(); ok {
 		guards[0].Expected = &expected
@@ -166,13 +166,15 @@ func (k key) requestGuards(limits map[string]float64) []judge.Guard {
 	return guards
 }
 
-// refused is the greatest part of the requests, in percent, that the available
-// pods of v1 cannot take. Without a limit in the pods there is none.
+// refused is the greatest part of one second's requests, in percent, that the
+// available pods of v1 cannot take. Without a limit in the pods there is none.
+// A pod takes concurrency/work a second, and as many less as it serves at once
+// where the second begins and ends in the midst of them.
 func (k key) refused() (float64, bool) {
 	if k.Concurrency == 0 || k.Work <= 0 {
 		return 0, false
 	}
-	each := float64(k.Concurrency) / k.Work.Std().Seconds()
+	each := float64(k.Concurrency) * (1/k.Work.Std().Seconds() - 1)
 	worst := 0.0
 	for _, r := range k.trace.Rows {
 		sent := float64(k.Rate) * float64(r.Weight) / 100

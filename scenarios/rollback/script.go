@@ -24,6 +24,7 @@ const (
 	StepUpgrade  = "upgrade to v2"
 	StepOldGone  = "wait for v1 to be gone"
 	StepRequests = "requests begin"
+	StepBefore   = "before"
 	StepRollback = "roll back to v1"
 	StepRamp     = "pods become ready"
 	StepSettle   = "settle"
@@ -79,7 +80,10 @@ func (s *Script) SetUp(ctx context.Context) error {
 	if !s.Params.sends(s.Stage.On) {
 		return nil
 	}
-	return s.Stage.Step(ctx, StepRequests, s.requests)
+	if err := s.Stage.Step(ctx, StepRequests, s.requests); err != nil {
+		return err
+	}
+	return s.Stage.Step(ctx, StepBefore, func(ctx context.Context) error { return s.Stage.Pass(ctx, before) })
 }
 
 func (s *Script) deploy(ctx context.Context) error {
@@ -151,13 +155,9 @@ const before = 5 * time.Second
 
 // requests begin to be sent, on the routes that the controller writes.
 func (s *Script) requests(ctx context.Context) error {
-	err := s.Stage.Traffic.Start(ctx, stage.Load{
+	return s.Stage.Traffic.Start(ctx, stage.Load{
 		Client: stage.GRPC, Service: s.Params.host(), Port: stage.GRPCPort, Rate: s.Params.Rate, Limit: answerLimit,
 	})
-	if err != nil {
-		return err
-	}
-	return s.Stage.Pass(ctx, before)
 }
 
 // answerLimit is how long a request may take: far longer than Work, far shorter

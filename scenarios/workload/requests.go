@@ -17,7 +17,7 @@ func (k Key) Requests(out *judge.Prediction, limits map[string]float64, window s
 	out.Measures = append(out.Measures, judge.Measure{
 		Title: "requests", Client: stage.HTTP, Versions: k.Versions,
 		Periods: []judge.Period{
-			{Name: "before", Window: series.Window{From: StepRequests, To: StepRequests}},
+			{Name: "before", Window: series.Window{From: StepBefore, To: StepBefore}},
 			{Name: "update", Window: series.Window{From: window.From, To: StepSettle}},
 			{Name: "while no pod is ready", While: []judge.Cond{{Series: Ready, Op: judge.Less, Value: series.Number(1)}}, Window: series.Window{From: window.From, To: StepSettle}},
 			{Name: "after", Window: series.Window{From: StepQuiet, To: StepQuiet}},
@@ -52,8 +52,8 @@ func requestGuards(limits map[string]float64, window series.Window) []judge.Guar
 	}
 	names := RequestGuardNames()
 	return []judge.Guard{
-		{ID: Errors, Sentence: names[Errors], Basis: []string{"an update that keeps its promise loses no request"}, Series: series.FailedShareName(stage.HTTP), Limit: limit(Errors, errorLimit), Window: window},
-		{ID: Latency, Sentence: names[Latency], Basis: []string{"the time of a request and of its way"}, Series: series.P99Name(stage.HTTP), Limit: limit(Latency, latencyLimit), Window: window},
+		{ID: Errors, Sentence: names[Errors], Basis: []string{"an update that keeps its promise loses no request"}, Client: stage.HTTP, Series: series.PunctualName(series.FailedShareName(stage.HTTP)), Limit: limit(Errors, errorLimit), Window: window},
+		{ID: Latency, Sentence: names[Latency], Basis: []string{"the time of a request and of its way"}, Client: stage.HTTP, Series: series.PunctualName(series.P99Name(stage.HTTP)), Limit: limit(Latency, latencyLimit), Window: window},
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 const (
 	StepDeploy   = "deploy v1"
 	StepRequests = "requests begin"
+	StepBefore   = "before"
 	StepUpdate   = "update to v2"
 	StepSettle   = "settle"
 	StepQuiet    = "quiet"

@@ -83,16 +83,14 @@ func (s *Script) Serve(p Serving) Act {
 	if !p.Sends(s.Stage.On) {
 		return func(context.Context) error { return nil }
 	}
-	return s.Step(StepRequests, func(ctx context.Context) error {
+	start := s.Step(StepRequests, func(ctx context.Context) error {
 		if err := s.Stage.Client.Create(ctx, service(s.Stage.Namespace)); err != nil {
 			return err
 		}
-		load := stage.Load{Client: stage.HTTP, Service: Name, Port: 80, Rate: p.Rate, Limit: AnswerLimit}
-		if err := s.Stage.Traffic.Start(ctx, load); err != nil {
-			return err
-		}
-		return s.Stage.Pass(ctx, before)
+		return s.Stage.Traffic.Start(ctx, stage.Load{Client: stage.HTTP, Service: Name, Port: 80, Rate: p.Rate, Limit: AnswerLimit})
 	})
+	wait := s.Step(StepBefore, func(ctx context.Context) error { return s.Stage.Pass(ctx, before) })
+	return func(ctx context.Context) error { return InOrder(ctx, start, wait) }
 }
 
 // EndRequests ends what Serve began.
