@@ -17,6 +17,9 @@ type Disturbance struct {
 	Name string
 	// Step is the step of the script at whose begin it is done, beside the step.
 	Step string
+	// Shared: it leaves the cluster fit for others, and may be done to one that
+	// runs share.
+	Shared bool
 	// Do does it. It fails the run if it cannot.
 	Do func(ctx context.Context, c cluster.Cluster) error
 }

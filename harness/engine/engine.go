@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -206,9 +207,11 @@ func (r *run) up(ctx context.Context, provider cluster.Provider) (cluster.Cluste
 	return r.engine.clusters.get(ctx, r.cell, up)
 }
 
-// shares says whether the run uses a cluster beside others. One that is
+// shares says whether the run uses a cluster beside others. One whose cluster is
 // disturbed on purpose does not.
-func (r *run) shares() bool { return r.cell.SharesCluster && len(r.engine.Disturb) == 0 }
+func (r *run) shares() bool {
+	return r.cell.SharesCluster && !slices.ContainsFunc(r.engine.Disturb, func(d Disturbance) bool { return !d.Shared })
+}
 
 // ownNamespace is the drill's namespace where a cluster serves one run.
 const ownNamespace = "drill"

@@ -112,10 +112,10 @@ func (s *podSite) install(ctx context.Context) (err error) {
 	return err
 }
 
-// start watches over istiod and starts the run's own controller.
+// start keeps an eye on istiod and starts the run's own controller.
 func (s *podSite) start(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) error {
 	s.watching, s.stop = context.WithCancel(ctx)
-	if err := s.watchIstiod(ctx, fail); err != nil {
+	if err := s.watchIstiod(rec); err != nil {
 		return &partFault{istio.Name, err}
 	}
 	if !s.run.has(scenario.ArgoRollouts) {
@@ -127,22 +127,30 @@ func (s *podSite) start(ctx context.Context, fail context.CancelCauseFunc, rec *
 	return nil
 }
 
-// watchIstiod makes the end of an istiod the end of the run.
-func (s *podSite) watchIstiod(ctx context.Context, fail context.CancelCauseFunc) error {
+// watchIstiod records what becomes of istiod. Its end is not that of the run:
+// clients keep the routes that they have, and what it does not deliver meanwhile
+// is a gap in what the client of the traffic sees.
+func (s *podSite) watchIstiod(rec *record.Recorder) error {
 	if !s.run.has(scenario.Istiod) {
 		return nil
 	}
-	pods, err := s.client.Kube.CoreV1().Pods(istio.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=istiod"})
+	pods, err := s.client.Kube.CoreV1().Pods(istio.Namespace).List(s.watching, metav1.ListOptions{LabelSelector: "app=istiod"})
 	if err != nil {
 		return err
 	}
 	if len(pods.Items) == 0 {
 		return errors.New("no istiod is there")
 	}
+	say := rec.LogLine(istio.Name)
 	for i := range pods.Items {
-		watch := s.client.WatchPod(ctx, &pods.Items[i])
+		watch := s.client.WatchPod(s.watching, &pods.Items[i])
 		context.AfterFunc(s.watching, watch.Stop)
-		go watchPart(s.watching, fail, istio.Name, watch)
+		s.logs.Go(func() {
+			<-watch.Done()
+			if err := watch.Err(); err != nil {
+				say(err.Error())
+			}
+		})
 	}
 	return nil
 }
