@@ -6,7 +6,7 @@ COMPONENTS := $(CURDIR)/bin/components
 KEEP = for run in bin/baselines/runs/*Z-*; do \
 	  to=results/baselines/$${run\#\#*Z-}; mkdir -p $$to; cp $$run/recording.jsonl.zst $$run/verdict.json $$to/; done
 
-.PHONY: build drill test unit components kind-node lint bench baselines baselines-rollouts baselines-kubernetes clean
+.PHONY: build drill drill-kind test test-kind unit components kind-node lint bench baselines baselines-rollouts baselines-kubernetes baselines-kind clean
 
 # The flags are those that components are built with, so that both share what
 # the compiler has cached.
@@ -15,6 +15,11 @@ build:
 
 drill: build
 	$(RECKON) run default
+
+# Real pods, istiod and Argo Rollouts in containers: wants a container engine, and
+# builds what no registry gives (see README).
+drill-kind: build
+	$(RECKON) run kind
 
 # Programs of the integration tests, built or taken from the cache.
 components: build
@@ -26,6 +31,11 @@ kind-node: build
 
 test: components
 	RECKON_TEST_BINARIES=$(COMPONENTS) RECKON=$(CURDIR)/$(RECKON) $(GO) test -race -timeout 40m ./...
+
+# What needs real clusters, one package after the other: two cores are few.
+test-kind: build
+	$(RECKON) build kind-node istiod argo-rollouts traffic
+	RECKON_TEST_KIND=$(CURDIR)/$(RECKON) $(GO) test -p 1 -count 1 -timeout 40m ./harness/cluster/kind ./harness/component/... ./harness/engine .
 
 # What needs no cluster, in seconds.
 unit:

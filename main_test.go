@@ -50,6 +50,25 @@ func TestShippedDrills(t *testing.T) {
 	}
 }
 
+// TestTheDrillOfRealPods runs what `make drill-kind` runs: every claim must hold
+// on real pods under real requests, and nothing may be left of them.
+func TestTheDrillOfRealPods(t *testing.T) {
+	reckon := os.Getenv("RECKON_TEST_KIND")
+	if reckon == "" {
+		t.Skip("RECKON_TEST_KIND is not set: `make test-kind` sets it")
+	}
+	before := run(t, ".", reckon+" cluster list")
+	out := run(t, t.TempDir(), reckon+" run kind --quiet")
+	for _, want := range []string{"PASS  3 runs: 3 pass", "Three-way check", "requests: busiest pods (client grpc)"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the drill does not print %q:\n%s", want, out)
+		}
+	}
+	if after := run(t, ".", reckon+" cluster list"); after != before {
+		t.Errorf("clusters before:\n%s\nand after:\n%s", before, after)
+	}
+}
+
 func consoleCommands(readme string) []string {
 	var out []string
 	for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(readme, -1) {

@@ -78,7 +78,7 @@ func (r *kindRig) nothingLeft(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("clusters left: %v, %v", left, err)
 	}
-	removed, err := r.provider.Clean(ctx, true)
+	removed, err := r.provider.Clean(ctx, false)
 	if err != nil || len(removed) > 0 {
 		t.Errorf("there was something to clean: %v, %v", removed, err)
 	}
