@@ -311,6 +311,11 @@ func (r *run) header() recording.Header {
 	if r.cluster != nil {
 		h.Cluster = recording.Cluster{Provider: r.cluster.Provider(), Fidelity: r.cluster.Fidelity(), Facts: r.cluster.Facts()}
 	}
+	for i, c := range h.Components { // whatever image the nodes have
+		if v := h.Cluster.Facts["version/kube-apiserver"]; c.Source == fromNodeImage && v != "" {
+			h.Components[i].Version = v
+		}
+	}
 	for _, c := range r.on {
 		h.Cluster.Offers = append(h.Cluster.Offers, string(c))
 	}

@@ -153,11 +153,15 @@ func (c Cell) Load() (scenario.Scenario, any, error) {
 	return s, params, nil
 }
 
+// podTime is about what real pods take beyond the script's own times: to start, to
+// end, and to leave the cluster to the next run.
+const podTime = 30 * time.Second
+
 // clusterOverhead is about what bringing a cluster up and down takes, with what
 // has to run in it.
 func clusterOverhead(provider string) time.Duration {
 	if provider == cluster.Kind {
-		return 90 * time.Second
+		return 45 * time.Second
 	}
 	return 8 * time.Second
 }
@@ -511,6 +515,9 @@ func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from 
 	on := cluster.Offered(cell.Provider)
 	cell.SharesCluster = shares(s, params, on)
 	expected := s.Expected(params)
+	if on.Has(cluster.Kubelet) {
+		expected += podTime
+	}
 	if !cell.SharesCluster {
 		expected += clusterOverhead(cell.Provider)
 	}
