@@ -67,6 +67,12 @@ baselines-kubernetes: build
 	      > results/baselines/$$drill-kubernetes-$$version.md || exit 1; done; done
 	$(KEEP)
 
+# On real pods, and alone on its machine: what other work does to it is in its numbers.
+baselines-kind: build
+	rm -rf bin/baselines
+	$(RECKON) run shutdown --results bin/baselines -o markdown > results/baselines/shutdown.md
+	$(KEEP)
+
 clean: build
 	$(RECKON) clean
 	rm -rf bin results/runs

@@ -44,6 +44,9 @@ var _ stage.Traffic = (*sender)(nil)
 const (
 	// sendingTimeout is how long the client may take to its first request.
 	sendingTimeout = 90 * time.Second
+	// logDelay is how late a line of the client's log may come: a follower that was
+	// cut off finds its way back, and what it missed is still there.
+	logDelay = 20 * time.Second
 	// endTime is what the client gets to end its requests.
 	endTime = 10 * time.Second
 )
@@ -57,7 +60,7 @@ func (s *sender) Start(ctx context.Context, load stage.Load) error {
 		return errBusy
 	}
 	s.pod = "traffic-" + load.Client
-	s.tap = traffic.NewTap(traffic.TapConfig{Client: load.Client, Base: s.run.base, Now: s.run.engine.Clock.Now}, s.rec.Observe)
+	s.tap = traffic.NewTap(traffic.TapConfig{Client: load.Client, Base: s.run.base, Now: s.run.engine.Clock.Now, Delay: logDelay}, s.rec.Observe)
 	s.done, s.stopping = make(chan struct{}), make(chan struct{})
 	if _, err := s.kube().CoreV1().Pods(s.run.namespace).Create(ctx, s.podOf(load), metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("making the pod that sends requests: %w", err)

@@ -20,6 +20,9 @@ type Agree struct {
 	// what answers are held against. "" is Delivered; another one is for a version
 	// that other routes lead to as well, such as a canary once it is the stable one.
 	Meant string
+	// Also are series that say what the targets of the route lead to: answers may
+	// follow what was before one of them changed, too.
+	Also []string
 	// Limits is for how long each pair of neighbours may disagree.
 	Limits Limits
 	// Over is the length of the sliding window that a share is counted in, 1 s if
@@ -80,6 +83,7 @@ func (c Agree) Series() []string {
 			out = append(out, name)
 		}
 	}
+	out = append(out, c.Also...)
 	if c.Resolvable != nil {
 		out = append(out, c.Resolvable.Series)
 	}

@@ -29,7 +29,10 @@ func (w *weights) answers() error {
 	if err != nil {
 		return err
 	}
-	phases := w.phases(s)
+	phases, err := w.phases(s)
+	if err != nil {
+		return err
+	}
 	tests := 0
 	for _, p := range phases {
 		w.windows += len(p.bins)
@@ -64,9 +67,12 @@ func (w *weights) over() time.Duration {
 
 // phases cuts the window where what is meant changes. Intervals across a
 // change, and those over which the weight is not known, belong to none.
-func (w *weights) phases(s *series.Series) []phase {
+func (w *weights) phases(s *series.Series) ([]phase, error) {
 	bins := counted(w.set.WholeBins(w.Client, w.in))
-	points := s.Changes(series.Interval{To: max(w.in.To, w.set.End)})
+	points, err := cuts(w.set, s, w.Also, w.in)
+	if err != nil {
+		return nil, err
+	}
 	var out []phase
 	for i, p := range points {
 		ph := phase{weight: p.Value.Num, from: max(p.T, w.in.From), to: w.in.To}
@@ -86,7 +92,7 @@ func (w *weights) phases(s *series.Series) []phase {
 		}
 		out = append(out, ph)
 	}
-	return out
+	return out, nil
 }
 
 // runs are the times in which sliding windows do not agree with the weight. One
@@ -216,7 +222,7 @@ func (w *weights) unanswered(at series.Interval, bins []series.Bin, phases []pha
 	k, failed := t.Answered(w.Version), w.failures(t)
 	if failed > 0 {
 		for _, p := range phases {
-			if p.from < at.To && at.From < p.to && likely(k, k+failed, t.Due, p.weight, level) {
+			if p.from < at.To && at.From < p.to && likely(k, k+failed+w.lagging(p, bins), t.Due, p.weight, level) {
 				return w.failureCause(t)
 			}
 		}
@@ -226,6 +232,19 @@ func (w *weights) unanswered(at series.Interval, bins []series.Bin, phases []pha
 		return Unexplained
 	}
 	return w.lagCause(at)
+}
+
+// lagging are the answers of other versions that may follow what was meant before
+// a phase.
+func (w *weights) lagging(p phase, bins []series.Bin) int64 {
+	var out int64
+	for i := range bins {
+		if from := bins[i].Span().From; p.from <= from && from < p.from+w.Limits.Answer {
+			t := series.Sum(bins[i : i+1])
+			out += t.Answered() - t.Answered(w.Version)
+		}
+	}
+	return out
 }
 
 // failureWords say what a cause means to a share.

@@ -114,6 +114,9 @@ func (p *parser) share() judge.Check {
 	if p.accept("after") {
 		check.Propagation = secs(p.number())
 	}
+	if p.accept("also") {
+		check.Also = strings.Split(p.next("series"), ",")
+	}
 	if p.accept("tell") {
 		check.Tell = p.number()
 	}
@@ -144,6 +147,11 @@ func (p *parser) requestsCheck() judge.Check {
 	if high < 1e15 {
 		check.Max = int64(high)
 	}
+	if outside := p.accept("outside"); outside || p.accept("while") {
+		check.Part = &judge.Part{While: []judge.Cond{p.cond()}, Outside: outside}
+		p.expect("moved")
+		check.Part.From, check.Part.To = secs(p.number()), secs(p.number())
+	}
 	check.Window = p.window()
 	return check
 }
@@ -161,6 +169,9 @@ func (p *parser) agree() judge.Check {
 	check.Limits = judge.Limits{Write: secs(p.number()), Deliver: secs(p.number()), Answer: secs(p.number())}
 	if p.accept("meant") {
 		check.Meant = p.next("a series")
+	}
+	if p.accept("also") {
+		check.Also = strings.Split(p.next("series"), ",")
 	}
 	if p.accept("resolvable") {
 		cond := p.cond()

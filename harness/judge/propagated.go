@@ -10,7 +10,8 @@ import (
 
 // Propagated: every change of one series is followed by the same value of
 // another one within a limit, as a weight that is stored by the weight that is
-// delivered. A change that another one overtakes within the limit need not be seen.
+// delivered. A change that another one overtakes within the limit need not be
+// seen, and then one back to what is delivered already need not be either.
 type Propagated struct {
 	From, To string
 	Within   time.Duration
@@ -45,6 +46,8 @@ type followed struct {
 	seen   bool
 	// overtaken: the next change came before the limit.
 	overtaken bool
+	// already: the other series had the value, as the change before was overtaken.
+	already bool
 }
 
 func (f followed) took() time.Duration { return f.at.T - f.change.T }
@@ -56,7 +59,8 @@ const watchLag = 500 * time.Millisecond
 
 // follow finds for each change inside the interval the first time at which the
 // other series takes its value: after the match before it, and not before the
-// change but for the lag of the watch.
+// change but for the lag of the watch. What came back before it was delivered is
+// delivered for the newest change to that value.
 func follow(from, to *series.Series, in series.Interval, within time.Duration) []followed {
 	targets := to.Changes(series.Interval{From: 0, To: in.To + within})
 	var out []followed
@@ -66,13 +70,27 @@ func follow(from, to *series.Series, in series.Interval, within time.Duration) [
 		f := followed{change: p, overtaken: i+1 < len(changes) && changes[i+1].T-p.T < within}
 		for j := next; j < len(targets) && targets[j].T <= p.T+within; j++ {
 			if targets[j].Value == p.Value && targets[j].T >= p.T-watchLag {
-				f.at, f.seen, next = targets[j], true, j+1
+				if !repeated(changes[i+1:], targets[j]) {
+					f.at, f.seen, next = targets[j], true, j+1
+				}
 				break
+			}
+		}
+		if !f.seen && i > 0 && !out[i-1].seen {
+			at, known := to.At(p.T)
+			if f.already = known && at.Value == p.Value; f.already {
+				f.at = at
 			}
 		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// repeated says whether one of the changes came to the same value before it was
+// delivered.
+func repeated(later []series.Point, delivered series.Point) bool {
+	return slices.ContainsFunc(later, func(p series.Point) bool { return p.Value == delivered.Value && p.T <= delivered.T })
 }
 
 // changesOf are the changes inside an interval without the value at its begin,
@@ -101,7 +119,7 @@ func (c Propagated) finding(set *series.Set, from, to *series.Series, in series.
 
 // missed judges one change: a gap matters only to those that it may have delayed.
 func (c Propagated) missed(set *series.Set, from, to *series.Series, f Finding, p followed) Finding {
-	if p.seen {
+	if p.seen || p.already {
 		return untimely(set, series.Interval{From: min(p.change.T, p.at.T), To: max(p.change.T, p.at.T)}, f, from, to)
 	}
 	if p.overtaken {
@@ -131,11 +149,13 @@ func untimely(set *series.Set, in series.Interval, f Finding, tracks ...*series.
 // sayTimes tells how long it took: "7 changes, 0.125 s to 0.238 s (median 0.161 s)".
 func sayTimes(all []followed) string {
 	var took []time.Duration
-	overtaken, missed := 0, 0
+	already, overtaken, missed := 0, 0, 0
 	for _, f := range all {
 		switch {
 		case f.seen:
 			took = append(took, f.took())
+		case f.already:
+			already++
 		case f.overtaken:
 			overtaken++
 		default:
@@ -149,7 +169,7 @@ func sayTimes(all []followed) string {
 	case ok:
 		text = fmt.Sprintf("%s: %s to %s (median %s)", changeCount(len(all)), seconds(d.least), seconds(d.greatest), seconds(d.median))
 	}
-	return text + apart(int64(overtaken), "overtaken by the next") + apart(int64(missed), "not within the limit")
+	return text + apart(int64(overtaken), "overtaken by the next") + apart(int64(already), "back to what is there") + apart(int64(missed), "not within the limit")
 }
 
 func changeCount(n int) string {

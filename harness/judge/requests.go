@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/series"
@@ -30,6 +31,18 @@ type Requests struct {
 	Causes   []recording.Cause
 	Min, Max int64
 	Window   series.Window
+	// Part is the part of the window that is counted; without one, all of it. Of a
+	// part only whole intervals of the client count: where it begins and ends is
+	// known no better than that.
+	Part *Part
+}
+
+// Part is a part of a window: where conditions hold together, each stretch of it
+// with its begin and its end moved, or all that lies outside of these.
+type Part struct {
+	While    []Cond
+	From, To time.Duration
+	Outside  bool
 }
 
 // Unlimited is a Max that nothing passes.
@@ -40,7 +53,51 @@ func Lost(client string, window series.Window, causes ...recording.Cause) Reques
 	return Requests{Client: client, Count: Failed, Causes: causes, Window: window}
 }
 
-func (c Requests) Series() []string { return nil }
+func (c Requests) Series() []string {
+	if c.Part == nil {
+		return nil
+	}
+	return c.Part.series()
+}
+
+func (p *Part) series() []string {
+	var out []string
+	for _, cond := range p.While {
+		out = append(out, cond.Series)
+	}
+	return out
+}
+
+// of cuts the part out of an interval.
+func (p *Part) of(set *series.Set, in series.Interval) ([]series.Interval, error) {
+	stretches, err := holding(set, p.While, in)
+	if err != nil {
+		return nil, err
+	}
+	var inside []series.Interval
+	for _, s := range stretches {
+		s = series.Interval{From: max(s.From+p.From, in.From), To: min(s.To+p.To, in.To)}
+		switch n := len(inside); {
+		case s.From >= s.To:
+		case n > 0 && s.From <= inside[n-1].To:
+			inside[n-1].To = max(inside[n-1].To, s.To)
+		default:
+			inside = append(inside, s)
+		}
+	}
+	if !p.Outside {
+		return inside, nil
+	}
+	var outside []series.Interval
+	from := in.From
+	for _, s := range append(inside, series.Interval{From: in.To, To: in.To}) {
+		if from < s.From {
+			outside = append(outside, series.Interval{From: from, To: s.From})
+		}
+		from = s.To
+	}
+	return outside, nil
+}
 
 func (c Requests) Predicted() string {
 	what := string(c.Count)
@@ -74,7 +131,10 @@ func (c Requests) Eval(set *series.Set) (Finding, error) {
 	if less != nil {
 		return *less, nil
 	}
-	whole, edges := counted(set.WholeBins(c.Client, in)), counted(set.EdgeBins(c.Client, in))
+	whole, edges, err := c.bins(set, in)
+	if err != nil {
+		return Finding{}, err
+	}
 	tally := series.Sum(whole)
 	if tally.Due == 0 {
 		return untold(set, c.Client, in, inconclusive(0, "no request of client %s was due inside the window", c.Client)), nil
@@ -83,14 +143,29 @@ func (c Requests) Eval(set *series.Set) (Finding, error) {
 	most := least + c.count(series.Sum(edges))
 	f := Finding{Status: Held, Observed: c.say(tally, least, most), Samples: int(tally.Due)}
 	switch {
-	case least > c.Max:
+	case least > c.Max && c.Part == nil:
 		return c.broken(f, whole, least), nil // seen is seen: no gap can undo it
+	case least > c.Max:
+		f = c.broken(f, whole, least)
 	case most < c.Min:
 		f.Status, f.Why = Broken, c.why(most)
 	case least < c.Min || most > c.Max:
 		f.Status, f.Why = Inconclusive, fmt.Sprintf("%d of the requests were due in an interval across the begin or end of the window", most-least)
 	}
-	return untold(set, c.Client, in, f), nil
+	return untold(set, c.Client, in, hidden(set, in, true, f, c.Series()...)), nil
+}
+
+// bins are the intervals that count, and those that lie across the begin or the
+// end of the window.
+func (c Requests) bins(set *series.Set, in series.Interval) (whole, edges []series.Bin, err error) {
+	if c.Part == nil {
+		return counted(set.WholeBins(c.Client, in)), counted(set.EdgeBins(c.Client, in)), nil
+	}
+	parts, err := c.Part.of(set, in)
+	for _, part := range parts {
+		whole = append(whole, counted(set.WholeBins(c.Client, part))...)
+	}
+	return whole, nil, err
 }
 
 func (c Requests) count(t *series.Tally) int64 {

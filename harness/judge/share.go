@@ -1,8 +1,10 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +21,9 @@ type Share struct {
 	// Weight is the series of the weight delivered for the version, in percent. What
 	// its gaps make uncertain is left out.
 	Weight string
+	// Also are series that say what the targets of the route lead to. Where one of
+	// them changes, a stretch ends too: it may take as long to arrive.
+	Also []string
 	// Propagation is left out at the begin of each stretch: how long answers may
 	// follow the weight before. PropagationBasis says where the number is from.
 	Propagation      time.Duration
@@ -34,7 +39,7 @@ type Share struct {
 // DefaultTell is fine enough to tell any two steps of a usual canary apart.
 const DefaultTell = 5
 
-func (c Share) Series() []string { return []string{c.Weight} }
+func (c Share) Series() []string { return append([]string{c.Weight}, c.Also...) }
 
 func (c Share) Predicted() string {
 	return fmt.Sprintf("%s in proportion to %s, at %s", c.Version, c.Weight, percent(100*c.level()))
@@ -70,7 +75,10 @@ func (c Share) Eval(set *series.Set) (Finding, error) {
 	if _, less := requests(set, c.Client, c.Window); less != nil {
 		return *less, nil
 	}
-	all := c.stretches(set, s, in)
+	all, err := c.stretches(set, s, in)
+	if err != nil {
+		return Finding{}, err
+	}
 	if len(all) == 0 {
 		return inconclusive(0, "no sample of %s inside the window", c.Weight), nil
 	}
@@ -87,9 +95,12 @@ func (c Share) Eval(set *series.Set) (Finding, error) {
 
 // stretches cuts the window where the weight changes and counts the requests of
 // each part.
-func (c Share) stretches(set *series.Set, s *series.Series, in series.Interval) []stretch {
+func (c Share) stretches(set *series.Set, s *series.Series, in series.Interval) ([]stretch, error) {
 	var out []stretch
-	points := s.Changes(series.Interval{To: max(in.To, set.End)})
+	points, err := cuts(set, s, c.Also, in)
+	if err != nil {
+		return nil, err
+	}
 	bins := counted(set.WholeBins(c.Client, in))
 	for i, p := range points {
 		until := time.Duration(math.MaxInt64)
@@ -102,7 +113,28 @@ func (c Share) stretches(set *series.Set, s *series.Series, in series.Interval) 
 			out = append(out, st)
 		}
 	}
-	return levelled(out, c.level())
+	return levelled(out, c.level()), nil
+}
+
+// cuts are where the weight changes, and where one of the other series does at
+// the same weight.
+func cuts(set *series.Set, weight *series.Series, also []string, in series.Interval) ([]series.Point, error) {
+	until := series.Interval{To: max(in.To, set.End)}
+	points := weight.Changes(until)
+	out := slices.Clone(points)
+	for _, name := range also {
+		s, err := set.Get(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range s.Changes(until) {
+			if now, ok := weight.At(p.T); ok {
+				out = append(out, series.Point{T: p.T, Value: now.Value, Ref: p.Ref})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b series.Point) int { return cmp.Compare(a.T, b.T) })
+	return slices.CompactFunc(out, func(a, b series.Point) bool { return a.T == b.T }), nil
 }
 
 // count takes the intervals that lie in the stretch as a whole: their requests
@@ -134,9 +166,17 @@ func (c Share) strays(b *series.Bin, weight float64) bool {
 }
 
 // unknownWeight says whether a gap leaves open which weight was in force: while
-// it lasted, and until what it may have kept back had time to arrive.
+// it lasted, and until what it may have kept back had time to arrive. The stream
+// whose gaps are known is not the one that the requests follow: that tries again
+// after a time that grew with the outage, to as long as that at most
+// (internal/backoff/backoff.go, v1.85.0: times 1.6, of which 20 % are random).
 func unknownWeight(set *series.Set, s *series.Series, in series.Interval, propagation time.Duration) bool {
-	return len(set.GapsOf(s.Resources, series.Interval{From: in.From - propagation, To: in.To})) > 0
+	for _, g := range set.GapsOf(s.Resources, series.Interval{To: in.To}) {
+		if in.From <= g.To+(g.To-g.From)+propagation {
+			return true
+		}
+	}
+	return false
 }
 
 // levelled gives each stretch its level, so that all together have the level

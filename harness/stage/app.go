@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"reckon.dev/reckon/harness/cluster"
@@ -65,6 +66,9 @@ func (s *Stage) Furnish(t *corev1.PodTemplateSpec, app App) {
 	c := &t.Spec.Containers[0]
 	c.Image, c.ImagePullPolicy, c.Args, c.Env = s.Image, corev1.PullNever, []string{"serve"}, app.env()
 	c.Ports = []corev1.ContainerPort{{Name: "grpc", ContainerPort: GRPCPort}, {Name: "http", ContainerPort: HTTPPort}}
+	// Without a share of its own a pod gets what all others leave, and serves for
+	// seconds what takes it milliseconds while others start.
+	c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
 	// A probe a second; a busy machine makes shorter time limits fail for no fault of the pod.
 	c.ReadinessProbe = &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.FromInt32(HTTPPort)}},

@@ -2,8 +2,11 @@ package rollback
 
 import (
 	"encoding/json"
-	"fmt"
+	"hash/fnv"
+	"slices"
 	"time"
+
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
@@ -14,10 +17,16 @@ import (
 
 // Series of runs with requests.
 const (
-	StatusWeight = "status-weight" // canary weight in the Rollout's status, percent
-	Delivered    = "delivered"     // canary weight as istiod delivered it, percent
-	Serves       = "serves"        // 1 while v1 is what the stable Service or subset leads to
-	Meant        = "meant"         // share of the requests that is meant for v1, percent
+	StatusWeight = "status-weight"    // canary weight in the Rollout's status, percent
+	Rest         = "delivered-stable" // stable weight as istiod delivered it, percent
+	Delivered    = "delivered"        // canary weight as istiod delivered it, percent
+	Meant        = "meant"            // share of the requests that is meant for v1, percent
+
+	oldHash    = "hash.v1"      // the hash of v1, as a number
+	canaryHash = "hash.canary"  // of what the canary Service or subset leads to
+	stableHash = "hash.stable"  // of what the stable one leads to
+	canaryIs   = "canary-is-v1" // 1 while the canary Service or subset leads to v1
+	stableIs   = "stable-is-v1" // 1 while the stable one does
 )
 
 // requestDefinitions are the series of requests and of the weight on its way to them.
@@ -26,39 +35,71 @@ func (p Params) requestDefinitions() []series.Definition {
 		rollout(StatusWeight, "canary weight in the status", func(v *series.View) (series.Value, bool) {
 			return series.Number(float64(v.Status.Canary.Weights.Canary.Weight)), v.Status.CurrentPodHash != ""
 		}),
-		{Name: Delivered, Unit: "%", Doc: "canary weight as istiod delivered it", Sample: &series.FromSample{
-			Series: recording.DeliveredWeight, Labels: map[string]string{"route": route, "target": p.canaryTarget()}, Resource: recording.Delivered,
+		{Name: Rest, Unit: "%", Doc: "stable weight as istiod delivered it", Sample: &series.FromSample{
+			Series: recording.DeliveredWeight, Labels: map[string]string{"route": route, "target": p.target(stableService, stableSubset)}, Resource: recording.Delivered,
 		}},
-		rollout(Serves, "1 while the stable Service or subset leads to v1", servesOld),
-		{Name: Meant, Unit: "%", Doc: "share of the requests that is meant for v1", Derive: &series.Derived{
-			Inputs: []string{Delivered, Serves}, Value: func(in []float64) float64 { return max(in[0], 100*in[1]) },
-		}},
+		// What the stable target does not get: istiod leaves a target of weight 0 out.
+		derived(Delivered, "%", "canary weight as istiod delivered it", func(in []float64) float64 { return 100 - in[0] }, Rest),
+		replicaSet(oldHash, Old, "the template's hash, as a number,", func(v *series.View) int { return digest(v.Metadata.Labels[hashLabel]) }),
 	}
+	same := func(in []float64) float64 { return truth(in[0] == in[1]).Num }
+	defs = append(defs,
+		p.leadsTo(canaryHash, p.target(canaryService, canarySubset)),
+		p.leadsTo(stableHash, p.target(stableService, stableSubset)),
+		derived(canaryIs, "", "1 while the canary Service or subset leads to v1", same, canaryHash, oldHash),
+		derived(stableIs, "", "1 while the stable Service or subset leads to v1", same, stableHash, oldHash),
+		derived(Meant, "%", "share of the requests that is meant for v1", func(in []float64) float64 { return in[0]*in[1] + (100-in[0])*in[2] }, Delivered, canaryIs, stableIs))
 	return append(defs, series.RequestDefinitions(stage.GRPC, Old, New)...)
 }
 
-// canaryTarget is what the client calls the canary.
-func (p Params) canaryTarget() string {
-	if rollouts.Routing(p.Routing) == rollouts.RoutingServices {
-		return canaryService
-	}
-	return canarySubset
+func derived(name, unit, doc string, value func([]float64) float64, inputs ...string) series.Definition {
+	return series.Definition{Name: name, Unit: unit, Doc: doc, Derive: &series.Derived{Inputs: inputs, Value: value}}
 }
 
-// servesOld: a Rollout whose controller has seen the template of v1 and calls
-// its ReplicaSet stable.
-func servesOld(v *series.View) (series.Value, bool) {
-	var observed string
-	if json.Unmarshal(v.Status.ObservedGeneration, &observed) != nil || observed != fmt.Sprint(v.Metadata.Generation) {
-		return series.Value{}, false
+// target is what the client calls one of the two that the controller routes to.
+func (p Params) target(service, subset string) string {
+	if rollouts.Routing(p.Routing) == rollouts.RoutingServices {
+		return service
 	}
-	old := v.Spec.Template.Metadata.Labels[stage.VersionLabel] == Old
-	return truth(old && v.Status.StableRS == v.Status.CurrentPodHash), true
+	return subset
+}
+
+// hashLabel is what the controller tells the pods of two versions apart by.
+const hashLabel = v1alpha1.DefaultRolloutUniqueLabelKey
+
+// leadsTo is the hash in a Service's selector or in a subset's labels, as a
+// number; 0 while the controller has not written any.
+func (p Params) leadsTo(name, target string) series.Definition {
+	from := &series.FromObject{Resource: serviceResource, Value: func(v *series.View) (series.Value, bool) {
+		var selector map[string]string
+		err := json.Unmarshal(v.Spec.Selector, &selector)
+		return series.Number(float64(digest(selector[hashLabel]))), err == nil && v.Metadata.Name == target
+	}}
+	if rollouts.Routing(p.Routing) == rollouts.RoutingSubsets {
+		from = &series.FromObject{Resource: destinationRuleResource, Value: func(v *series.View) (series.Value, bool) {
+			i := slices.IndexFunc(v.Spec.Subsets, func(s series.Subset) bool { return s.Name == target })
+			if i < 0 {
+				return series.Value{}, false
+			}
+			return series.Number(float64(digest(v.Spec.Subsets[i].Labels[hashLabel]))), true
+		}}
+	}
+	return series.Definition{Name: name, Doc: "hash that " + target + " leads to, as a number", Object: from}
+}
+
+// digest makes a number of a hash, as series are computed from numbers.
+func digest(hash string) int {
+	if hash == "" {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(hash))
+	return int(h.Sum32())
 }
 
 // old are the requests that are meant for v1.
 func (p Params) old() judge.Aim {
-	return judge.Aim{Client: stage.GRPC, Version: Old, Targets: []string{p.canaryTarget()}}
+	return judge.Aim{Client: stage.GRPC, Version: Old, Targets: []string{p.target(canaryService, canarySubset)}}
 }
 
 // Times that the weight may take on its way, and where they are from.
@@ -66,9 +107,11 @@ const (
 	// writeLimit: a pass writes the VirtualService before the status
 	// (rollout/canary.go:57 and 95, v1.8.2), with everything else between.
 	writeLimit = 2 * time.Second
-	// deliverLimit: istiod waits until nothing has changed for 100 ms, and for 10 s
-	// at most (PILOT_DEBOUNCE_AFTER, PILOT_DEBOUNCE_MAX), then pushes.
-	deliverLimit = 10*time.Second + time.Second
+	// deliverLimit: istiod waits until nothing has changed for 100 ms, then pushes
+	// (PILOT_DEBOUNCE_AFTER; at most 10 s, PILOT_DEBOUNCE_MAX). Here changes come in
+	// bursts of less than a second, and 0.05 to 0.3 s were measured. A longer limit
+	// would take a weight that never comes for one that the next has overtaken.
+	deliverLimit = 3 * time.Second
 	// answerLag: an answer of the new weight came up to 0.2 s after the delivery in
 	// 40 changes; a machine with all pods on it takes longer.
 	answerLag = time.Second
@@ -81,16 +124,18 @@ const answerLagBasis = "0.2 s were measured between a delivery and the first ans
 func (k key) requestClaims() []judge.Claim {
 	debounce := []string{"istiod: PILOT_DEBOUNCE_AFTER 100 ms, PILOT_DEBOUNCE_MAX 10 s (pilot/pkg/features/tuning.go)"}
 	picks := []string{"grpc-go picks the target of each request at random by its weight (internal/wrr/random.go, v1.85.0): the share is binomial"}
+	// At the promotion all of these move, and the share that is meant for v1 does not.
+	moves := []string{Delivered, canaryIs, stableIs}
 	out := []judge.Claim{
 		{
 			ID: "share", Sentence: "v1 is sent the share of the requests that the delivered weight says", Basis: picks,
-			Check: judge.Share{Aim: k.old(), Weight: Meant, Propagation: answerLag, PropagationBasis: answerLagBasis, Window: Drilled},
+			Check: judge.Share{Aim: k.old(), Weight: Meant, Also: moves, Propagation: answerLag, PropagationBasis: answerLagBasis, Window: Drilled},
 		},
 		{
 			ID: "weights-agree", Sentence: "the weight in the status, in the VirtualService, as delivered and as answered are the same, or the recording says why not",
 			Basis: append(debounce, picks...),
 			Check: judge.Agree{
-				Aim: k.old(), Status: StatusWeight, Stored: Weight, Delivered: Delivered, Meant: Meant,
+				Aim: k.old(), Status: StatusWeight, Stored: Weight, Delivered: Delivered, Meant: Meant, Also: moves,
 				Limits: judge.Limits{Write: writeLimit, Deliver: deliverLimit, Answer: answerLag}, Window: Drilled,
 			},
 		},
@@ -112,16 +157,25 @@ func (k key) short() []judge.Cond {
 	}
 }
 
+// promoted holds from the promotion of v1 until v2 has no pod.
+func promoted() []judge.Cond {
+	return []judge.Cond{
+		{Series: Promoted, Op: judge.Equal, Value: series.Number(1)},
+		{Series: Available(New), Op: judge.Greater, Value: series.Number(0)},
+	}
+}
+
 // measures are what the requests tell, before, during and after.
 func (k key) measures() []judge.Measure {
 	aim := k.old()
 	during := series.Window{From: StepRollback, To: StepSettle}
 	return []judge.Measure{{
-		Title: "requests", Client: stage.GRPC, Versions: []string{Old, New}, Busiest: 3,
+		Title: "rollback", Client: stage.GRPC, Versions: []string{Old, New}, Busiest: 3,
 		Periods: []judge.Period{
 			{Name: "before", Window: series.Window{From: StepBefore, To: StepBefore}},
 			{Name: "rollback", Window: during},
 			{Name: "while v1 is sent some and short of pods", While: k.short(), Window: during},
+			{Name: "v1 promoted, v2 still there", While: promoted(), Window: during},
 			{Name: "after", Window: series.Window{From: StepQuiet, To: StepQuiet}},
 		},
 		Delays: []judge.Delay{
@@ -162,6 +216,10 @@ func (k key) requestGuards(limits map[string]float64) []judge.Guard {
 	}
 	if expected, ok := k.refused(); ok {
 		guards[0].Expected = &expected
+	}
+	if k.Work > 0 { // a pod refuses what it cannot serve at once: nothing waits
+		work := float64(k.Work.Std().Milliseconds())
+		guards[1].Expected = &work
 	}
 	return guards
 }

@@ -14,6 +14,9 @@ const (
 	rolloutResource        = "rollouts.argoproj.io"
 	replicaSetResource     = "replicasets.apps"
 	virtualServiceResource = "virtualservices.networking.istio.io"
+
+	serviceResource         = "services"
+	destinationRuleResource = "destinationrules.networking.istio.io"
 )
 
 // Series names.

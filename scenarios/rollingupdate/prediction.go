@@ -54,11 +54,8 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	final := trace.Final()
 	out.Claims = append(out.Claims, k.Ended(p.last(), final.Total, len(p.versions()), Drilled)...)
 	out.Claims = append(out.Claims, k.Still(p.Quiet.Std()))
-	if p.Sends(in.On) && p.Replicas > 0 {
-		k.Requests(&out, in.Guards, Drilled)
-		if least > 0 {
-			out.Claims = append(out.Claims, k.LostBy(p.Serving, p.Replicas, Drilled))
-		}
+	if serving := p.serving(); serving.Sends(in.On) {
+		k.Requests(&out, serving, p.Startup.Std(), in.Guards, Drilled)
 	}
 	if p.Strategy == workload.RollingUpdate {
 		out.Tables = append(out.Tables, k.FenceTable(p.sizes()...))

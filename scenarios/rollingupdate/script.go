@@ -23,7 +23,7 @@ func (s Scenario) Script(ctx context.Context, params any, st *stage.Stage) error
 	last := p.last()
 	acts := []workload.Act{
 		func(ctx context.Context) error { return w.Deploy(ctx, workload.V1) },
-		w.Serve(p.Serving),
+		w.Serve(p.serving()),
 		w.Step(workload.StepUpdate, func(ctx context.Context) error {
 			if p.Meanwhile == Nothing {
 				p.ready(st, workload.V2)
@@ -53,9 +53,18 @@ func (s Scenario) Script(ctx context.Context, params any, st *stage.Stage) error
 			return w.Settle(ctx, last, limit)
 		}),
 		func(ctx context.Context) error { return w.Finish(ctx, p.Quiet.Std()) },
-		w.EndRequests(p.Serving),
+		w.EndRequests(p.serving()),
 	)
 	return workload.InOrder(ctx, acts...)
+}
+
+// serving is without requests where no pod is that could answer them.
+func (p *Params) serving() workload.Serving {
+	out := p.Serving
+	if p.Replicas == 0 {
+		out.Rate = 0
+	}
+	return out
 }
 
 // last is the version that the Deployment ends with.

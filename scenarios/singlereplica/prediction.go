@@ -55,8 +55,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	out.Claims = append(out.Claims, k.Ended(workload.V2, 1, 2, Drilled)...)
 	out.Claims = append(out.Claims, k.Still(p.Quiet.Std()))
 	if p.Sends(in.On) {
-		k.Requests(&out, in.Guards, Drilled)
-		out.Claims = append(out.Claims, p.lost(k, least))
+		k.Requests(&out, p.Serving, p.Startup.Std(), in.Guards, Drilled)
 	}
 	if p.Strategy == workload.RollingUpdate {
 		out.Tables = append(out.Tables, k.FenceTable(1))
@@ -85,17 +84,9 @@ func (p *Params) availability(k workload.Key, least int, on cluster.Capabilities
 	return []judge.Claim{k.NoneReady(Drilled), p.outage(k, on)}
 }
 
-// lost is how many requests the restart costs, where pods are real.
-func (p *Params) lost(k workload.Key, least int) judge.Claim {
-	if least > 0 {
-		return k.Lost(p.Serving, Drilled)
-	}
-	return k.LostToOutage(p.Serving, p.Startup.Std(), Drilled)
-}
-
 // outage: from the instant at which no pod is ready until one is again. The new
 // pod is made only after the old one was given up, and with Recreate after it
-// is gone.
+// has ended.
 func (p *Params) outage(k workload.Key, on cluster.Capabilities) judge.Claim {
 	low := p.Startup.Std()
 	if p.Strategy == workload.Recreate {
@@ -103,7 +94,10 @@ func (p *Params) outage(k workload.Key, on cluster.Capabilities) judge.Claim {
 	}
 	high := low + workload.Reaction + lingerGrain(p.Linger.Std())
 	if on.Has(cluster.Kubelet) {
-		high += p.PreStop.Std() + workload.PodStart
+		high += workload.PodStart
+		if p.Strategy == workload.Recreate {
+			low, high = low+p.PreStop.Std(), high+p.Ending()
+		}
 	}
 	return k.Outage(low, high, Drilled)
 }

@@ -18,7 +18,7 @@ func (k Key) Moves(window series.Window, least int) judge.Claim {
 	running := k.Deployment.Strategy == Recreate && !k.NoPods
 	for _, v := range k.Versions {
 		if running {
-			of = append(of, existingOf(v))
+			of = append(of, unfinishedOf(v))
 		}
 	}
 	return judge.Claim{
@@ -37,7 +37,7 @@ func (k Key) Moves(window series.Window, least int) judge.Claim {
 type walk struct {
 	spec     deployment.Spec
 	versions []string
-	running  bool // the states end with the existing pods of each version
+	running  bool // the states end with the running pods of each version
 	checker  *deployment.Checker
 	last     []series.Value
 }
@@ -65,8 +65,8 @@ func (w *walk) next(state []series.Value) error {
 		return err
 	}
 	for i := range w.versions {
-		if w.running && w.existing(state, i) != w.existing(before, i) {
-			w.checker.Running(w.versions[i], w.existing(state, i))
+		if w.running && w.runs(state, i) != w.runs(before, i) {
+			w.checker.Running(w.versions[i], w.runs(state, i))
 		}
 		now := values(state, i)
 		if slices.Equal(now, values(before, i)) {
@@ -90,12 +90,12 @@ func (w *walk) begin(state []series.Value) {
 	w.checker = deployment.NewChecker(w.spec, sets...)
 	for i, v := range w.versions {
 		if w.running {
-			w.checker.Running(v, w.existing(state, i))
+			w.checker.Running(v, w.runs(state, i))
 		}
 	}
 }
 
-func (w *walk) existing(state []series.Value, version int) int {
+func (w *walk) runs(state []series.Value, version int) int {
 	return int(state[2+perVersion*len(w.versions)+version].Num)
 }
 

@@ -41,24 +41,28 @@ const (
 	Live        = "live"        // pods that exist and do not terminate
 	Terminating = "terminating" // pods that are being deleted
 	Existing    = "existing"    // both
+	Unfinished  = "unfinished"  // those of them that have not ended
 	Ready       = "ready"       // live pods that are Ready
 	Missing     = "missing"     // pods of v1 that were wanted at the begin and do not live any more
 	Short       = "short"       // available pods that are missing below the lower fence
 	Allowed     = "allowed"     // disruptions that the budget allows
 	Healthy     = "healthy"     // pods that the budget counts as healthy
+	Routable    = "routable"    // pods that are Ready, whether they terminate or not
+	Unsettled   = "unsettled"   // 1 while a pod terminates or none is ready
 )
 
 // Series of one version's ReplicaSet and pods.
-func Wanted(version string) string      { return "wanted." + version }
-func Sized(version string) string       { return "pods." + version }
-func AvailableOf(version string) string { return "available." + version }
-func desired(version string) string     { return "desired." + version }
-func most(version string) string        { return "max." + version }
-func LiveOf(version string) string      { return "live." + version }
-func ReadyOf(version string) string     { return "ready." + version }
-func RevisionOf(version string) string  { return "revision." + version }
-func Sets(version string) string        { return "sets." + version }
-func existingOf(version string) string  { return "existing." + version }
+func Wanted(version string) string       { return "wanted." + version }
+func Sized(version string) string        { return "pods." + version }
+func AvailableOf(version string) string  { return "available." + version }
+func desired(version string) string      { return "desired." + version }
+func most(version string) string         { return "max." + version }
+func LiveOf(version string) string       { return "live." + version }
+func ReadyOf(version string) string      { return "ready." + version }
+func RevisionOf(version string) string   { return "revision." + version }
+func Sets(version string) string         { return "sets." + version }
+func RoutableOf(version string) string   { return "routable." + version }
+func unfinishedOf(version string) string { return "unfinished." + version }
 
 // BudgetDefinitions are the series of the drill's PodDisruptionBudget.
 func BudgetDefinitions() []series.Definition {
@@ -102,7 +106,7 @@ func Definitions(versions ...string) []series.Definition {
 			replicaSets(most(v), v, "annotation max-replicas", annotation(maxAnnotation)),
 			replicaSets(RevisionOf(v), v, "annotation revision", annotation(revisionAnnotation)),
 			replicaSets(Sets(v), v, "number", func(*series.View) float64 { return 1 }),
-			pods(existingOf(v), v, "pods that exist", func(*series.View) bool { return true }),
+			pods(unfinishedOf(v), v, "pods that have not ended", isUnfinished),
 			pods(LiveOf(v), v, "pods that do not terminate", isLive),
 			pods(ReadyOf(v), v, "ready pods", isReady),
 		)
@@ -115,6 +119,7 @@ func Definitions(versions ...string) []series.Definition {
 		pods(Terminating, "", "pods that are being deleted", func(v *series.View) bool { return v.Metadata.DeletionTimestamp != "" }),
 		pods(Ready, "", "ready pods", isReady),
 		pods(Existing, "", "pods that exist", func(*series.View) bool { return true }),
+		pods(Unfinished, "", "pods that have not ended", isUnfinished),
 		series.Definition{Name: Missing, Unit: "pods", Doc: "pods of v1 that its ReplicaSet no longer has", Derive: &series.Derived{
 			Inputs: []string{Replicas, LiveOf(V1)}, Value: func(in []float64) float64 { return max(0, in[0]-in[1]) },
 		}},
@@ -197,6 +202,13 @@ func pods(name, version, doc string, counts func(*series.View) bool) series.Defi
 }
 
 func isLive(v *series.View) bool { return v.Metadata.DeletionTimestamp == "" }
+
+// isUnfinished is what Recreate waits for to be over: a pod whose containers have
+// all ended is there until the kubelet removes it, and counts no more
+// (pkg/controller/deployment/recreate.go:110, v1.37.2). Simulated pods go at once.
+func isUnfinished(v *series.View) bool {
+	return v.Status.Phase != "Succeeded" && v.Status.Phase != "Failed"
+}
 
 func isReady(v *series.View) bool { return isLive(v) && v.Is("Ready", "True") }
 

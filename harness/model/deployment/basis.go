@@ -76,7 +76,7 @@ var places = map[Rule]place{
 	RuleSaturated:      {syncGo, [3]int{320, 320, 320}, "a full new ReplicaSet: old ones to 0"},
 	RuleRecreateDown:   {recreateGo, [3]int{78, 78, 78}, "all old ReplicaSets to 0 in one pass"},
 	RuleRecreateUp:     {recreateGo, [3]int{129, 129, 129}, "then the new one to its whole size"},
-	RuleRecreateWait:   {recreateGo, [3]int{99, 99, 99}, "not before the last old pod is gone, terminating ones included"},
+	RuleRecreateWait:   {recreateGo, [3]int{99, 99, 99}, "not before the last old pod has ended, terminating ones included"},
 	RuleFenceposts:     {utilGo, [3]int{887, 887, 883}, "surge rounded up, unavailable down, both 0 is unavailable 1"},
 	RuleNewSize:        {utilGo, [3]int{820, 820, 817}, "counts spec.replicas, not pods"},
 	RuleMaxUnavailable: {utilGo, [3]int{447, 447, 446}, "at most replicas, 0 when not rolling"},
