@@ -1,7 +1,6 @@
 package judge_test
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,6 +14,7 @@ import (
 
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/recording/recordingtest"
 	"reckon.dev/reckon/harness/series"
 )
 
@@ -52,25 +52,7 @@ func rollout(t testing.TB, rng *rand.Rand, weights []int, n int64, share func(we
 func readFacts(t testing.TB, facts []recording.Fact, end time.Duration, defs ...series.Definition) *series.Set {
 	t.Helper()
 	slices.SortStableFunc(facts, func(a, b recording.Fact) int { return int(a.T - b.T) })
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, recording.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range facts {
-		if err := w.Append(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(int64(end)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := recording.NewReader(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	set, err := series.Read(r, defs)
+	set, err := series.Read(recordingtest.Of(t, end, facts...), defs)
 	if err != nil {
 		t.Fatal(err)
 	}

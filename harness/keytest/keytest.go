@@ -2,33 +2,20 @@
 package keytest
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
 
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/recording/recordingtest"
 	"reckon.dev/reckon/harness/series"
 )
 
 // Empty is what the definitions read from a recording without facts.
 func Empty(t testing.TB, defs []series.Definition) *series.Set {
 	t.Helper()
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, recording.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(0); err != nil {
-		t.Fatal(err)
-	}
-	r, err := recording.NewReader(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	set, err := series.Read(r, defs)
+	set, err := series.Read(recordingtest.Of(t, 0), defs)
 	if err != nil {
 		t.Fatal(err)
 	}

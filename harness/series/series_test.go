@@ -1,7 +1,6 @@
 package series_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/recording/recordingtest"
 	"reckon.dev/reckon/harness/series"
 )
 
@@ -61,25 +61,7 @@ func read(t testing.TB, endMS int, defs []series.Definition, facts ...recording.
 
 func tryRead(t testing.TB, endMS int, defs []series.Definition, facts ...recording.Fact) (*series.Set, error) {
 	t.Helper()
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, recording.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range facts {
-		if err := w.Append(f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(at(endMS)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := recording.NewReader(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	return series.Read(r, defs)
+	return series.Read(recordingtest.Of(t, time.Duration(at(endMS)), facts...), defs)
 }
 
 // pointsOf writes the points of a series as "value@ms".
