@@ -17,7 +17,7 @@ func (k Key) Requests(out *judge.Prediction, p Serving, startup time.Duration, l
 	out.Definitions = append(out.Definitions, series.RequestDefinitions(stage.HTTP, k.Versions...)...)
 	out.Definitions = append(out.Definitions, k.requestSeries()...)
 	out.Claims = append(out.Claims, k.Lost(p, startup, window)...)
-	out.Guards = append(out.Guards, requestGuards(limits, p.Cost(k.Deployment, startup).failing(), window)...)
+	out.Guards = append(out.Guards, requestGuards(limits, p.failing(k.Deployment, startup), window)...)
 	out.Measures = append(out.Measures, judge.Measure{
 		Title: "requests", Client: stage.HTTP, Versions: k.Versions,
 		Periods: []judge.Period{
@@ -174,13 +174,14 @@ func (p Serving) cut() int64 {
 func (p Serving) requests(d time.Duration) int64 { return int64(float64(p.Rate) * d.Seconds()) }
 
 // failing is the worst share of failed requests in a second, in percent, where
-// the cost says so.
-func (c Cost) failing() *float64 {
+// that follows. Pods that refuse some by themselves have others.
+func (p Serving) failing(d Deployment, startup time.Duration) *float64 {
+	cost := p.Cost(d, startup)
 	switch {
-	case c.Most == 0:
-		return new(0.0)
-	case c.Outage >= time.Second:
+	case cost.Outage >= time.Second:
 		return new(100.0)
+	case cost.Most == 0 && p.Concurrency == 0:
+		return new(0.0)
 	}
 	return nil
 }
