@@ -173,7 +173,10 @@ func (w *weights) run(at series.Interval, phases []phase, level float64) {
 	from, to := at.From, at.To
 	if first, last, some := w.failing(bins); some {
 		if first-from > w.Limits.Answer {
-			w.part(series.Interval{From: from, To: first}, phases, level)
+			if !w.part(series.Interval{From: from, To: first}, phases, level) {
+				w.run(series.Interval{From: first, To: to}, phases, level)
+				return
+			}
 			from = first
 		}
 		if to-last > w.Limits.Answer {
@@ -203,11 +206,16 @@ func (w *weights) failures(t *series.Tally) int64 {
 	return t.FailedWhere(func(k series.FailureKind) bool { return w.mine(k) || w.maybe(k) })
 }
 
-func (w *weights) part(at series.Interval, phases []phase, level float64) {
+// part tells of a part of a disagreement, unless it is none.
+func (w *weights) part(at series.Interval, phases []phase, level float64) bool {
+	if w.tolerated(at, phases, level) {
+		return false
+	}
 	bins := counted(w.set.WholeBins(w.Client, at))
 	t := series.Sum(bins)
 	e := aimed{n: t.Due, k: t.Answered(w.Version)}.estimate(orDefault(w.Level, DefaultLevel))
 	w.add(DeliveredAnswered, at, w.unanswered(at, bins, phases, level), &e)
+	return true
 }
 
 // unanswered is the cause of a share that is not what was meant.
@@ -219,13 +227,9 @@ func (w *weights) unanswered(at series.Interval, bins []series.Bin, phases []pha
 		return w.notSeen(at, w.meant())
 	}
 	t := series.Sum(bins)
-	k, failed := t.Answered(w.Version), w.failures(t)
-	if failed > 0 {
-		for _, p := range phases {
-			if p.from < at.To && at.From < p.to && likely(k, k+failed+w.lagging(p, bins), t.Due, p.weight, level) {
-				return w.failureCause(t)
-			}
-		}
+	failed := w.failures(t)
+	if failed > 0 && w.failed(at, phases, level) {
+		return w.failureCause(t)
 	}
 	before, ok := w.before(at)
 	if !ok || !w.fits(bins, before, level) {
@@ -234,17 +238,39 @@ func (w *weights) unanswered(at series.Interval, bins []series.Bin, phases []pha
 	return w.lagCause(at)
 }
 
-// lagging are the answers of other versions that may follow what was meant before
-// a phase.
-func (w *weights) lagging(p phase, bins []series.Bin) int64 {
-	var out int64
-	for i := range bins {
-		if from := bins[i].Span().From; p.from <= from && from < p.from+w.Limits.Answer {
-			t := series.Sum(bins[i : i+1])
-			out += t.Answered() - t.Answered(w.Version)
+// settled are the requests of a phase inside an interval that no longer follow
+// what was meant before it.
+func (w *weights) settled(p phase, at series.Interval) *series.Tally {
+	var out []series.Bin
+	for i := range p.bins {
+		if span := p.bins[i].Span(); at.From <= span.From && span.To <= at.To && span.From >= p.from+w.Limits.Answer {
+			out = append(out, p.bins[i])
 		}
 	}
-	return out
+	return series.Sum(out)
+}
+
+// tolerated says whether all that disagreed came within the limit of a change: of
+// windows that slide, some have it for longer.
+func (w *weights) tolerated(at series.Interval, phases []phase, level float64) bool {
+	for _, p := range phases {
+		t := w.settled(p, at)
+		if k := t.Answered(w.Version); !likely(k, k, t.Due, p.weight, level) {
+			return false
+		}
+	}
+	return true
+}
+
+// failed says whether what failed would make up for what is missing.
+func (w *weights) failed(at series.Interval, phases []phase, level float64) bool {
+	for _, p := range phases {
+		t := w.settled(p, at)
+		if k := t.Answered(w.Version); t.Due > 0 && likely(k, k+w.failures(t), t.Due, p.weight, level) {
+			return true
+		}
+	}
+	return false
 }
 
 // failureWords say what a cause means to a share.

@@ -56,8 +56,11 @@ func DefaultParams() Params {
 	}
 }
 
-// sends says whether requests are sent on such a cluster.
-func (p Params) sends(on cluster.Capabilities) bool { return p.Rate > 0 && on.Has(cluster.Traffic) }
+// sends says whether requests are sent on such a cluster: without pods nobody
+// would answer any, and a client does not begin before somebody can.
+func (p Params) sends(on cluster.Capabilities) bool {
+	return p.Rate > 0 && p.Replicas > 0 && on.Has(cluster.Traffic)
+}
 
 // app is the program in real pods. Those that start together become ready one
 // by one, as the script makes simulated ones.

@@ -210,7 +210,7 @@ func (k key) requestGuards(limits map[string]float64) []judge.Guard {
 	}
 	names := requestGuardNames()
 	guards := []judge.Guard{
-		{ID: Errors, Sentence: names[Errors], Basis: []string{"what the available pods cannot take of what is sent to them: rate x weight/100 - available x concurrency x (1 s/work - 1), in one second"},
+		{ID: Errors, Sentence: names[Errors], Basis: []string{"what the available pods cannot take of what is sent to them, if they cannot take it all: rate x weight/100 - available x concurrency x (1 s/work - 1), in one second"},
 			Client: stage.GRPC, Series: series.PunctualName(series.FailedShareName(stage.GRPC)), Limit: limit(Errors, errorLimit), Window: Drilled},
 		{ID: Latency, Sentence: names[Latency], Basis: []string{"the time of a request and of its way"}, Client: stage.GRPC, Series: series.PunctualName(series.P99Name(stage.GRPC)), Limit: limit(Latency, latencyLimit), Window: Drilled},
 	}
@@ -226,17 +226,19 @@ func (k key) requestGuards(limits map[string]float64) []judge.Guard {
 
 // refused is the greatest part of one second's requests, in percent, that the
 // available pods of v1 cannot take. Without a limit in the pods there is none.
-// A pod takes concurrency/work a second, and as many less as it serves at once
-// where the second begins and ends in the midst of them.
+// A pod takes concurrency/work a second; where more are sent, one second of them
+// may see as many less as a pod serves at once, as it begins in their midst.
 func (k key) refused() (float64, bool) {
 	if k.Concurrency == 0 || k.Work <= 0 {
 		return 0, false
 	}
-	each := float64(k.Concurrency) * (1/k.Work.Std().Seconds() - 1)
+	perPod := float64(k.Concurrency) / k.Work.Std().Seconds()
 	worst := 0.0
 	for _, r := range k.trace.Rows {
-		sent := float64(k.Rate) * float64(r.Weight) / 100
-		worst = max(worst, 100*(sent-each*float64(r.Available[Old]))/float64(k.Rate))
+		pods, sent := float64(r.Available[Old]), float64(k.Rate)*float64(r.Weight)/100
+		if sent > pods*perPod {
+			worst = max(worst, 100*(sent-pods*(perPod-float64(k.Concurrency)))/float64(k.Rate))
+		}
 	}
 	return worst, true
 }

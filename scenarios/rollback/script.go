@@ -23,6 +23,7 @@ const (
 	StepDeploy   = "deploy v1"
 	StepUpgrade  = "upgrade to v2"
 	StepOldGone  = "wait for v1 to be gone"
+	StepServed   = "wait for v2 to be served"
 	StepRequests = "requests begin"
 	StepBefore   = "before"
 	StepRollback = "roll back to v1"
@@ -72,10 +73,12 @@ func (s *Script) SetUp(ctx context.Context) error {
 	if err := s.Stage.Step(ctx, StepUpgrade, s.upgrade); err != nil {
 		return err
 	}
+	after, step := s.served, StepServed
 	if s.Params.OldReplicaSet == OldGone {
-		if err := s.Stage.Step(ctx, StepOldGone, s.oldGone); err != nil {
-			return err
-		}
+		after, step = s.oldGone, StepOldGone
+	}
+	if err := s.Stage.Step(ctx, step, after); err != nil {
+		return err
 	}
 	if !s.Params.sends(s.Stage.On) {
 		return nil
@@ -142,6 +145,21 @@ func (s *Script) oldGone(ctx context.Context) error {
 	return err
 }
 
+// served waits until the requests are v2's: with subset routing, v1.8.2 and v1.9
+// may promote it and move the subset only with the next try, up to 10 s later.
+func (s *Script) served(ctx context.Context) error {
+	ro, err := current(ctx, s.Stage)
+	if err != nil {
+		return err
+	}
+	target := s.Params.leadsTo(stableHash, s.Params.target(stableService, stableSubset)).Object
+	want := series.Number(float64(digest(ro.Status.StableRS)))
+	return s.mustReach(ctx, "v2 served", target.Resource, setUpLimit, func(v *series.View) bool {
+		got, ok := target.Value(v)
+		return ok && got == want
+	})
+}
+
 // setUpLimit is how long a step of the set-up may take.
 func (s *Script) setUpLimit() time.Duration {
 	if !s.Stage.On.Has(cluster.Kubelet) {
@@ -192,11 +210,11 @@ func (s *Script) atRest(ctx context.Context) error {
 }
 
 // Ramp lets the pods of v1 become ready one by one until v1 is promoted; real
-// pods do so by themselves. Pauses without an end are promoted, as an operator
-// would.
+// pods do so by themselves, and those that still run are ready. Pauses without an
+// end are promoted, as an operator would.
 func (s *Script) Ramp(ctx context.Context) error {
 	return s.Stage.Step(ctx, StepRamp, func(ctx context.Context) error {
-		if s.Stage.Readiness == nil {
+		if s.Stage.Readiness == nil || s.Params.OldReplicaSet == OldRunning {
 			return s.promoted(ctx)
 		}
 		if err := s.firstPod(ctx); err != nil {
