@@ -51,7 +51,7 @@ bench: components
 
 # What real controllers did, as committed below results/baselines: a table for
 # each drill, and each run's recording with its verdict, which a test judges again.
-baselines: baselines-rollouts baselines-kubernetes
+baselines: baselines-rollouts baselines-kubernetes baselines-kind
 
 baselines-rollouts: build
 	rm -rf bin/baselines
@@ -70,7 +70,8 @@ baselines-kubernetes: build
 # On real pods, and alone on its machine: what other work does to it is in its numbers.
 baselines-kind: build
 	rm -rf bin/baselines
-	$(RECKON) run shutdown --results bin/baselines -o markdown > results/baselines/shutdown.md
+	for drill in shutdown rollback-requests; do \
+	  $(RECKON) run $$drill --results bin/baselines -o markdown > results/baselines/$$drill.md || exit 1; done
 	$(KEEP)
 
 clean: build
