@@ -59,7 +59,7 @@ func TestTheDrillOfRealPods(t *testing.T) {
 	}
 	before := run(t, ".", reckon+" cluster list")
 	out := run(t, t.TempDir(), reckon+" run kind --quiet")
-	for _, want := range []string{"PASS  3 runs: 3 pass", "Three-way check", "requests: busiest pods (client grpc)"} {
+	for _, want := range []string{"PASS  3 runs: 3 pass", "Three-way check", "busiest pods (client grpc)"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the drill does not print %q:\n%s", want, out)
 		}
