@@ -70,7 +70,7 @@ baselines-kubernetes: build
 # On real pods, and alone on its machine: what other work does to it is in its numbers.
 baselines-kind: build
 	rm -rf bin/baselines
-	for drill in shutdown rollback-requests; do \
+	for drill in shutdown rollback-requests rollback-escapes; do \
 	  $(RECKON) run $$drill --results bin/baselines -o markdown > results/baselines/$$drill.md || exit 1; done
 	$(KEEP)
 
