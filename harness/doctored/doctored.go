@@ -55,6 +55,27 @@ func Load(t testing.TB, dir string) *Tape {
 	}
 }
 
+// AlterBreaks is a subtest: a recording that is altered breaks a claim.
+func AlterBreaks(t *testing.T, name, dir string, alter func(*Tape), claim string) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		tape := Load(t, dir)
+		alter(tape)
+		tape.Breaks(claim)
+	})
+}
+
+// Pass wants every recording to pass as it is.
+func Pass(t *testing.T, dirs ...string) {
+	t.Helper()
+	for _, dir := range dirs {
+		if v := Load(t, dir).Verdict(); v.Outcome != judge.Pass {
+			t.Errorf("%s: %s: %q", dir, v.Outcome, v.Reasons)
+		}
+	}
+}
+
 // Find returns the index of the nth fact (from 0) about an object of the resource
 // that matches. There must be one.
 func (tp *Tape) Find(resource string, nth int, match func(o *recording.Object, v *series.View) bool) int {

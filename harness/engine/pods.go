@@ -29,7 +29,7 @@ import (
 type podSite struct {
 	run    *run
 	client *incluster.Client
-	loaded map[string]toolchain.Image // by component
+	images map[string]toolchain.Image // by component
 
 	watching context.Context // ends with end
 	stop     context.CancelFunc
@@ -52,19 +52,18 @@ func (s *podSite) equip(ctx context.Context, c cluster.Cluster) error {
 	if !ok {
 		return fmt.Errorf("provider %s cannot run images", c.Provider())
 	}
-	images, err := s.images(ctx)
-	if err != nil {
+	if err := s.load(ctx); err != nil {
 		return err
 	}
 	var archives []string
-	for _, img := range images {
+	for _, img := range s.images {
 		archives = append(archives, img.Path)
 	}
 	s.run.say("loading %d images", len(archives))
 	if err := loader.LoadImages(ctx, archives...); err != nil {
 		return err
 	}
-	if err := s.installIstio(ctx, c, images); err != nil {
+	if err := s.installIstio(ctx, c); err != nil {
 		return err
 	}
 	if !s.run.has(scenario.ArgoRollouts) {
@@ -73,20 +72,24 @@ func (s *podSite) equip(ctx context.Context, c cluster.Cluster) error {
 	return argorollouts.Install(ctx, c.RESTConfig(), s.run.parts[scenario.ArgoRollouts].Assets, argorollouts.WithoutIstio())
 }
 
-func (s *podSite) installIstio(ctx context.Context, c cluster.Cluster, images map[string]toolchain.Image) error {
+func (s *podSite) installIstio(ctx context.Context, c cluster.Cluster) error {
 	if !s.run.has(scenario.Istiod) {
 		return nil
 	}
 	s.run.say("installing Istio %s", s.run.cell.Versions[scenario.Istiod])
 	_, err := istio.Install(ctx, istio.Config{
-		REST: c.RESTConfig(), Assets: s.run.parts[scenario.Istiod].Assets, Image: images[scenario.Istiod].Ref,
+		REST: c.RESTConfig(), Assets: s.run.parts[scenario.Istiod].Assets, Image: s.images[scenario.Istiod].Ref,
 	})
 	return err
 }
 
-// images are the images that the cell's components run as, by component.
-func (s *podSite) images(ctx context.Context) (map[string]toolchain.Image, error) {
-	out := map[string]toolchain.Image{}
+// load finds the images that the cell's components run as, once in a run: one that
+// equips a cluster needs them before its own components do.
+func (s *podSite) load(ctx context.Context) error {
+	if s.images != nil {
+		return nil
+	}
+	images := map[string]toolchain.Image{}
 	for component, spec := range map[string]toolchain.ImageSpec{
 		scenario.ArgoRollouts: {User: argorollouts.User},
 		scenario.Istiod:       {User: istio.User},
@@ -97,15 +100,16 @@ func (s *podSite) images(ctx context.Context) (map[string]toolchain.Image, error
 			continue
 		}
 		var err error
-		if out[component], err = s.run.engine.Builder.Image(ctx, artifact, spec); err != nil {
-			return nil, fmt.Errorf("the image of %s: %w", component, err)
+		if images[component], err = s.run.engine.Builder.Image(ctx, artifact, spec); err != nil {
+			return fmt.Errorf("the image of %s: %w", component, err)
 		}
 	}
-	return out, nil
+	s.images = images
+	return nil
 }
 
 func (s *podSite) install(ctx context.Context) (err error) {
-	if s.loaded, err = s.images(ctx); err != nil {
+	if err := s.load(ctx); err != nil {
 		return err
 	}
 	s.client, err = incluster.New(s.run.cluster.RESTConfig())
@@ -134,7 +138,7 @@ func (s *podSite) watchIstiod(rec *record.Recorder) error {
 	if !s.run.has(scenario.Istiod) {
 		return nil
 	}
-	pods, err := s.client.Kube.CoreV1().Pods(istio.Namespace).List(s.watching, metav1.ListOptions{LabelSelector: "app=istiod"})
+	pods, err := s.client.Kube.CoreV1().Pods(istio.Namespace).List(s.watching, metav1.ListOptions{LabelSelector: istio.Selector})
 	if err != nil {
 		return err
 	}
@@ -165,7 +169,7 @@ func (s *podSite) controller(ctx context.Context, fail context.CancelCauseFunc, 
 	startCtx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	deployed, err := argorollouts.Deploy(startCtx, argorollouts.DeployConfig{
-		REST: r.cluster.RESTConfig(), Namespace: s.controllers(), Watch: r.namespace, Image: s.loaded[scenario.ArgoRollouts].Ref,
+		REST: r.cluster.RESTConfig(), Namespace: s.controllers(), Watch: r.namespace, Image: s.images[scenario.ArgoRollouts].Ref,
 		Assets: r.parts[scenario.ArgoRollouts].Assets, Version: r.parts.versions(r.cell)[scenario.ArgoRollouts],
 	})
 	if err != nil {
@@ -206,7 +210,7 @@ func (s *podSite) end() {
 
 // furnish gives the script the program of its pods, and a client for them.
 func (s *podSite) furnish(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder, st *stage.Stage) {
-	st.Image = s.loaded[trafficProgram].Ref
+	st.Image = s.images[trafficProgram].Ref
 	st.Traffic = &sender{run: s.run, client: s.client, image: st.Image, rec: rec, ctx: ctx, fail: fail}
 }
 

@@ -125,13 +125,10 @@ func (s *sender) Stop(ctx context.Context) error {
 
 // podOf is the pod that sends the requests.
 func (s *sender) podOf(load stage.Load) *corev1.Pod {
-	field := func(name, path string) corev1.EnvVar {
-		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
-	}
 	host := fmt.Sprintf("%s.%s.svc.cluster.local:%d", load.Service, s.run.namespace, load.Port)
 	args := []string{"load", "--client=" + load.Client, "--transport=" + load.Client, fmt.Sprintf("--rate=%d", load.Rate), "--timeout=" + load.Limit.String()}
 	if load.Client == stage.GRPC {
-		args = append(args, "--target="+host, fmt.Sprintf("--istiod=istiod.%s.svc.cluster.local:%d", istio.Namespace, istio.XDSPort))
+		args = append(args, "--target="+host, "--istiod="+istio.XDSAddress(istio.Namespace))
 	} else {
 		args = append(args, "--target=http://"+host+"/")
 	}
@@ -144,7 +141,9 @@ func (s *sender) podOf(load stage.Load) *corev1.Pod {
 				// Its share of a busy node: what it sends late it cannot measure.
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("400m")}},
 				Name:      load.Client, Image: s.image, ImagePullPolicy: corev1.PullNever, Args: args,
-				Env: []corev1.EnvVar{field("POD_NAME", "metadata.name"), field("POD_NAMESPACE", "metadata.namespace"), field("POD_IP", "status.podIP")},
+				Env: []corev1.EnvVar{
+					stage.FromField("POD_NAME", "metadata.name"), stage.FromField("POD_NAMESPACE", "metadata.namespace"), stage.FromField("POD_IP", "status.podIP"),
+				},
 			}},
 		},
 	}

@@ -81,16 +81,13 @@ func (s *Stage) Furnish(t *corev1.PodTemplateSpec, app App) {
 
 // env is the program's configuration.
 func (a App) env() []corev1.EnvVar {
-	field := func(name, path string) corev1.EnvVar {
-		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
-	}
 	onTerm := a.OnTerm
 	if onTerm == "" {
 		onTerm = Drain
 	}
 	out := []corev1.EnvVar{
-		field("POD_NAME", "metadata.name"), field("POD_IP", "status.podIP"),
-		field("VERSION", "metadata.labels['"+VersionLabel+"']"), field("TEMPLATE_HASH", "metadata.labels['"+a.HashLabel+"']"),
+		FromField("POD_NAME", "metadata.name"), FromField("POD_IP", "status.podIP"),
+		FromField("VERSION", "metadata.labels['"+VersionLabel+"']"), FromField("TEMPLATE_HASH", "metadata.labels['"+a.HashLabel+"']"),
 		{Name: "READY_DELAY", Value: a.ReadyAfter.String()}, {Name: "ON_TERM", Value: onTerm},
 		{Name: "CONCURRENCY", Value: strconv.Itoa(a.Concurrency)}, {Name: "WORK", Value: a.Work.String()},
 	}
@@ -101,6 +98,22 @@ func (a App) env() []corev1.EnvVar {
 		out = append(out, corev1.EnvVar{Name: "LINGER", Value: a.LingerTime.String()})
 	}
 	return out
+}
+
+// FromField is a variable with what a field of its own pod says.
+func FromField(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+}
+
+// PodPatience is how much longer waiting may take where kubelets start and end pods.
+const PodPatience = 2 * time.Minute
+
+// Patience is a limit of waiting, longer where pods are real.
+func (s *Stage) Patience(limit time.Duration) time.Duration {
+	if s.On.Has(cluster.Kubelet) {
+		return limit + PodPatience
+	}
+	return limit
 }
 
 // Startup lets each pod of the version become ready d after it runs. Where pods

@@ -56,11 +56,9 @@ func DefaultParams() Params {
 	}
 }
 
-// sends says whether requests are sent on such a cluster: without pods nobody
+// Sends says whether requests are sent on such a cluster: without pods nobody
 // would answer any, and a client does not begin before somebody can.
-func (p Params) sends(on cluster.Capabilities) bool {
-	return p.Rate > 0 && p.Replicas > 0 && on.Has(cluster.Traffic)
-}
+func (p Params) Sends(on cluster.Capabilities) bool { return p.Replicas > 0 && p.Requests.Sends(on) }
 
 // app is the program in real pods. Those that start together become ready one
 // by one, as the script makes simulated ones.
@@ -103,8 +101,8 @@ func (p Params) Check(version string) error {
 	if p.Ramp < scenario.Duration(200*time.Millisecond) || p.Ramp > scenario.Duration(time.Hour) {
 		return scenario.Refuse("ramp", "expected 200ms, which a controller on a busy machine still follows, to 1h, got %s", p.Ramp)
 	}
-	if p.Work.Std() > answerLimit/2 {
-		return scenario.Refuse("work", "expected at most %s, as a request that takes longer than %s counts as failed, got %s", answerLimit/2, answerLimit, p.Work)
+	if err := p.Requests.Check(); err != nil {
+		return err
 	}
 	if p.Quiet > scenario.Duration(24*time.Hour) {
 		return scenario.Refuse("quiet", "expected at most 24h, got %s", p.Quiet)

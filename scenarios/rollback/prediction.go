@@ -41,7 +41,7 @@ func (p Params) Predict(trace rollouts.Trace, version string, known bool, in sce
 		Chart:       k.chart(),
 		Tables:      []judge.Table{k.table()},
 	}
-	if p.sends(in.On) {
+	if p.Sends(in.On) {
 		out.Claims = append(out.Claims, k.requestClaims()...)
 		out.Guards = append(out.Guards, k.requestGuards(in.Guards)...)
 		out.Measures = k.measures()
@@ -203,17 +203,13 @@ func GuardNames() map[string]string {
 }
 
 func (k key) guards(limits map[string]float64) []judge.Guard {
-	limit, ok := limits[Overload]
-	if !ok {
-		limit = OverloadLimit
-	}
 	worst := 0.0
 	for _, r := range k.trace.Rows {
 		worst = max(worst, k.overload([]float64{float64(r.Weight), float64(r.Available[Old])}))
 	}
 	return []judge.Guard{{
 		ID: Overload, Sentence: GuardNames()[Overload], Basis: []string{"(weight/100 x replicas) / max(available, 1)"},
-		Series: Overload, Limit: limit, Expected: &worst, Window: Drilled,
+		Series: Overload, Limit: judge.LimitOf(limits, Overload, OverloadLimit), Expected: &worst, Window: Drilled,
 	}}
 }
 

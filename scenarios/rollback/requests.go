@@ -185,43 +185,27 @@ func (k key) measures() []judge.Measure {
 	}}
 }
 
-// Guards on requests, and their limits unless the drill sets any.
-const (
-	Errors  = "errors"
-	Latency = "latency"
-
-	errorLimit   = 1   // percent of one second's requests
-	latencyLimit = 500 // milliseconds
-)
+// errorLimit of the guard on errors, in percent, unless the drill sets another.
+const errorLimit = 1
 
 func requestGuardNames() map[string]string {
 	return map[string]string{
-		Errors:  "failed requests, in percent of those of one second",
-		Latency: "the 99th percentile of one second's answers, in milliseconds from when they were due",
+		judge.ErrorsGuard:  "failed requests, in percent of those of one second",
+		judge.LatencyGuard: "the 99th percentile of one second's answers, in milliseconds from when they were due",
 	}
 }
 
 func (k key) requestGuards(limits map[string]float64) []judge.Guard {
-	limit := func(id string, normal float64) float64 {
-		if l, ok := limits[id]; ok {
-			return l
-		}
-		return normal
-	}
-	names := requestGuardNames()
-	guards := []judge.Guard{
-		{ID: Errors, Sentence: names[Errors], Basis: []string{"what the available pods cannot take of what is sent to them, if they cannot take it all: rate x weight/100 - available x concurrency x (1 s/work - 1), in one second"},
-			Client: stage.GRPC, Series: series.PunctualName(series.FailedShareName(stage.GRPC)), Limit: limit(Errors, errorLimit), Window: Drilled},
-		{ID: Latency, Sentence: names[Latency], Basis: []string{"the time of a request and of its way"}, Client: stage.GRPC, Series: series.PunctualName(series.P99Name(stage.GRPC)), Limit: limit(Latency, latencyLimit), Window: Drilled},
-	}
+	errors, latency := judge.RequestGuards(stage.GRPC, requestGuardNames(), limits, errorLimit, Drilled)
+	errors.Basis = []string{"what the available pods cannot take of what is sent to them, if they cannot take it all: rate x weight/100 - available x concurrency x (1 s/work - 1), in one second"}
 	if expected, ok := k.refused(); ok {
-		guards[0].Expected = &expected
+		errors.Expected = &expected
 	}
 	if k.Work > 0 { // a pod refuses what it cannot serve at once: nothing waits
 		work := float64(k.Work.Std().Milliseconds())
-		guards[1].Expected = &work
+		latency.Expected = &work
 	}
-	return guards
+	return []judge.Guard{errors, latency}
 }
 
 // refused is the greatest part of one second's requests, in percent, that the

@@ -151,7 +151,7 @@ func TestFaultsOfTheClientAreNotBlamedOnAnybody(t *testing.T) {
 		t.Errorf("outcome %s: %q", v.Outcome, v.Reasons)
 	}
 	worst := func(v judge.Verdict) float64 {
-		i := slices.IndexFunc(v.Guards, func(g judge.GuardResult) bool { return g.ID == rollback.Errors })
+		i := slices.IndexFunc(v.Guards, func(g judge.GuardResult) bool { return g.ID == judge.ErrorsGuard })
 		return *v.Guards[i].Worst
 	}
 	if worst(v) > worst(before) {

@@ -36,7 +36,6 @@ const (
 // limits of waiting. They bound a run that goes wrong; none of them is a claim.
 const (
 	setUpLimit   = 60 * time.Second
-	realPods     = 2 * time.Minute // more, where kubelets start them
 	controlLimit = 15 * time.Second
 	// slack covers the controller's retry limiter, 1 ms to 10 s (utils/queue/queue.go, v1.8.2).
 	slack = 45 * time.Second
@@ -80,7 +79,7 @@ func (s *Script) SetUp(ctx context.Context) error {
 	if err := s.Stage.Step(ctx, step, after); err != nil {
 		return err
 	}
-	if !s.Params.sends(s.Stage.On) {
+	if !s.Params.Sends(s.Stage.On) {
 		return nil
 	}
 	if err := s.Stage.Step(ctx, StepRequests, s.requests); err != nil {
@@ -165,7 +164,7 @@ func (s *Script) setUpLimit() time.Duration {
 	if !s.Stage.On.Has(cluster.Kubelet) {
 		return setUpLimit
 	}
-	return realPods + time.Duration(s.Params.Replicas)*s.Params.Ramp.Std()
+	return stage.PodPatience + time.Duration(s.Params.Replicas)*s.Params.Ramp.Std()
 }
 
 // before is how long requests are sent before the rollback, to compare with.
@@ -174,13 +173,9 @@ const before = 5 * time.Second
 // requests begin to be sent, on the routes that the controller writes.
 func (s *Script) requests(ctx context.Context) error {
 	return s.Stage.Traffic.Start(ctx, stage.Load{
-		Client: stage.GRPC, Service: s.Params.host(), Port: stage.GRPCPort, Rate: s.Params.Rate, Limit: answerLimit,
+		Client: stage.GRPC, Service: s.Params.host(), Port: stage.GRPCPort, Rate: s.Params.Rate, Limit: scenario.AnswerLimit,
 	})
 }
-
-// answerLimit is how long a request may take: far longer than Work, far shorter
-// than any phase of the rollback.
-const answerLimit = time.Second
 
 // Rollback applies v1 again and returns when the controller has taken notice.
 func (s *Script) Rollback(ctx context.Context) error {
@@ -245,10 +240,7 @@ func (s *Script) firstPod(ctx context.Context) error {
 }
 
 func (s *Script) promoted(ctx context.Context) error {
-	limit := s.Params.Expected() + slack
-	if s.Stage.On.Has(cluster.Kubelet) {
-		limit += realPods
-	}
+	limit := s.Stage.Patience(s.Params.Expected() + slack)
 	for {
 		var done bool
 		err := s.Stage.Until(ctx, "v1 promoted", rolloutResource, limit, func(v *series.View) bool {
@@ -289,7 +281,7 @@ func (s *Script) Finish(ctx context.Context) error {
 		return err
 	}
 	err := s.Stage.Step(ctx, StepQuiet, func(ctx context.Context) error { return s.Stage.Pass(ctx, s.Params.Quiet.Std()) })
-	if err != nil || !s.Params.sends(s.Stage.On) {
+	if err != nil || !s.Params.Sends(s.Stage.On) {
 		return err
 	}
 	return s.Stage.Step(ctx, StepEnd, s.Stage.Traffic.Stop)

@@ -153,22 +153,13 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 			tp.Set(i, 1, "spec", "replicas")
 		}, "quiet"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tp := doctored.Load(t, "testdata/"+c.recording)
-			c.alter(tp)
-			tp.Breaks(c.claim)
-		})
+		doctored.AlterBreaks(t, name, "testdata/"+c.recording, c.alter, c.claim)
 	}
 }
 
 func TestRealRecordingsPass(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"none", "two", "four", "scaled-up", "rollover", "recreate", "lingering"} {
-		if v := doctored.Load(t, "testdata/"+name).Verdict(); v.Outcome != judge.Pass {
-			t.Errorf("%s: %s: %q", name, v.Outcome, v.Reasons)
-		}
-	}
+	doctored.Pass(t, "testdata/none", "testdata/two", "testdata/four", "testdata/scaled-up", "testdata/rollover", "testdata/recreate", "testdata/lingering")
 }
 
 // A controller that does not answer after the quiet period may have been dead

@@ -52,12 +52,7 @@ func TestAlteredRequestsBreakTheirClaims(t *testing.T) {
 			}
 		}, "moves"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tp := doctored.Load(t, "testdata/"+c.recording)
-			c.alter(tp)
-			tp.Breaks(c.claim)
-		})
+		doctored.AlterBreaks(t, name, "testdata/"+c.recording, c.alter, c.claim)
 	}
 }
 
@@ -75,9 +70,5 @@ func TestAClientThatDiesProvesNothing(t *testing.T) {
 
 func TestRecordingsOfRealPodsPass(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"kind-four", "kind-four-preStop", "kind-Recreate"} {
-		if v := doctored.Load(t, "testdata/"+name).Verdict(); v.Outcome != judge.Pass {
-			t.Errorf("%s: %s: %q", name, v.Outcome, v.Reasons)
-		}
-	}
+	doctored.Pass(t, "testdata/kind-four", "testdata/kind-four-preStop", "testdata/kind-Recreate")
 }

@@ -19,7 +19,7 @@ const (
 func (s Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
 	p := params.(*Params)
 	w := workload.Script{Deployment: p.Deployment, Stage: st, App: p.App(p.Deployment, p.Startup.Std())}
-	limit := w.Limit(2*s.Expected(params) + workload.ControlLimit)
+	limit := st.Patience(2*s.Expected(params) + workload.ControlLimit)
 	last := p.last()
 	acts := []workload.Act{
 		func(ctx context.Context) error { return w.Deploy(ctx, workload.V1) },

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"reckon.dev/reckon/harness/doctored"
-	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/scenarios/workload"
@@ -28,18 +27,11 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 			tp.Set(i, "2", "metadata", "annotations", "deployment.kubernetes.io/revision")
 		}, "no-revision"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tp := doctored.Load(t, "testdata/to-nothing-and-back")
-			c.alter(tp)
-			tp.Breaks(c.claim)
-		})
+		doctored.AlterBreaks(t, name, "testdata/to-nothing-and-back", c.alter, c.claim)
 	}
 }
 
 func TestRealRecordingsPass(t *testing.T) {
 	t.Parallel()
-	if v := doctored.Load(t, "testdata/to-nothing-and-back").Verdict(); v.Outcome != judge.Pass {
-		t.Errorf("%s: %q", v.Outcome, v.Reasons)
-	}
+	doctored.Pass(t, "testdata/to-nothing-and-back")
 }

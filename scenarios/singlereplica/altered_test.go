@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"reckon.dev/reckon/harness/doctored"
-	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/harness/stage"
@@ -84,20 +83,11 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 			}
 		}, "budget"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tp := doctored.Load(t, "testdata/"+c.recording)
-			c.alter(tp)
-			tp.Breaks(c.claim)
-		})
+		doctored.AlterBreaks(t, name, "testdata/"+c.recording, c.alter, c.claim)
 	}
 }
 
 func TestRealRecordingsPass(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"defaults", "no-surge", "flapping", "Recreate-and-lingering", "a-budget-beside-it"} {
-		if v := doctored.Load(t, "testdata/"+name).Verdict(); v.Outcome != judge.Pass {
-			t.Errorf("%s: %s: %q", name, v.Outcome, v.Reasons)
-		}
-	}
+	doctored.Pass(t, "testdata/defaults", "testdata/no-surge", "testdata/flapping", "testdata/Recreate-and-lingering", "testdata/a-budget-beside-it")
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/scenarios/singlereplica"
-	"reckon.dev/reckon/scenarios/workload"
 )
 
 func with(t *testing.T, text string) any {
@@ -40,7 +40,7 @@ func TestWorstSecondOfRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, g := range p.Guards {
-			if g.ID != workload.Errors {
+			if g.ID != judge.ErrorsGuard {
 				continue
 			}
 			if (g.Expected == nil) != (c.want == nil) || c.want != nil && *g.Expected != *c.want {

@@ -103,12 +103,7 @@ func TestAlteredRequestsBreakTheirClaims(t *testing.T) {
 		"Recreate makes a new pod while the old one runs": {"kind-Recreate-and-lingering", neverEnded, "moves"},
 		"more pods run than Recreate allows":              {"kind-Recreate-and-lingering", neverEnded, "existing"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tp := doctored.Load(t, "testdata/"+c.recording)
-			c.alter(tp)
-			tp.Breaks(c.claim)
-		})
+		doctored.AlterBreaks(t, name, "testdata/"+c.recording, c.alter, c.claim)
 	}
 }
 
@@ -132,9 +127,5 @@ func TestAClientThatDiesProvesNothing(t *testing.T) {
 
 func TestRecordingsOfRealPodsPass(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"kind-drain", "kind-preStop", "kind-exit-and-no-surge", "kind-preStop-and-no-surge", "kind-Recreate-and-lingering"} {
-		if v := doctored.Load(t, "testdata/"+name).Verdict(); v.Outcome != judge.Pass {
-			t.Errorf("%s: %s: %q", name, v.Outcome, v.Reasons)
-		}
-	}
+	doctored.Pass(t, "testdata/kind-drain", "testdata/kind-preStop", "testdata/kind-exit-and-no-surge", "testdata/kind-preStop-and-no-surge", "testdata/kind-Recreate-and-lingering")
 }

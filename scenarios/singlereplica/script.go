@@ -20,7 +20,7 @@ const (
 func (s Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
 	p := params.(*Params)
 	w := workload.Script{Deployment: p.Deployment, Stage: st, App: p.App(p.Deployment, p.Startup.Std())}
-	limit := w.Limit(2*s.Expected(params) + workload.ControlLimit)
+	limit := st.Patience(2*s.Expected(params) + workload.ControlLimit)
 	acts := []workload.Act{func(ctx context.Context) error { return w.Deploy(ctx, workload.V1) }}
 	if p.Budget {
 		acts = append(acts, w.Step("add a budget", func(ctx context.Context) error { return budget(ctx, st) }))

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"reckon.dev/reckon/harness/doctored"
-	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/harness/stage"
@@ -63,18 +62,11 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 			}
 		}, "final-v1"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tp := doctored.Load(t, "testdata/none-ready")
-			c.alter(tp)
-			tp.Breaks(c.claim)
-		})
+		doctored.AlterBreaks(t, name, "testdata/none-ready", c.alter, c.claim)
 	}
 }
 
 func TestRealRecordingsPass(t *testing.T) {
 	t.Parallel()
-	if v := doctored.Load(t, "testdata/none-ready").Verdict(); v.Outcome != judge.Pass {
-		t.Errorf("%s: %q", v.Outcome, v.Reasons)
-	}
+	doctored.Pass(t, "testdata/none-ready")
 }

@@ -25,12 +25,8 @@ func unready() series.Definition {
 }
 
 func (k key) guard(limits map[string]float64) judge.Guard {
-	limit, ok := limits[Unready]
-	if !ok {
-		limit = 1
-	}
 	g := judge.Guard{
-		ID: Unready, Sentence: Scenario{}.Guards()[Unready], Series: Unready, Limit: limit, Window: Drilled,
+		ID: Unready, Sentence: Scenario{}.Guards()[Unready], Series: Unready, Limit: judge.LimitOf(limits, Unready, 1), Window: Drilled,
 		Basis: k.basis(append(k.updating(), statefulset.RuleBudget, statefulset.RuleMaxUnavailable)...),
 	}
 	// Of several that may be down at once, one may be back before the next goes.

@@ -61,17 +61,11 @@ func (k Key) GuardsOf(limits map[string]float64, most int, window series.Window)
 
 // Guards are the fences as limits. The prediction needs ShortDefinition.
 func (k Key) Guards(limits map[string]float64, most int, window series.Window) []judge.Guard {
-	limit := func(id string, normal float64) float64 {
-		if l, ok := limits[id]; ok {
-			return l
-		}
-		return normal
-	}
 	names := GuardNames()
 	return []judge.Guard{
 		{ID: CeilingGuard, Sentence: names[CeilingGuard], Basis: k.Basis(deployment.RuleFenceposts), Series: Total,
-			Limit: limit(CeilingGuard, float64(most)), Expected: new(float64(most)), Window: window},
+			Limit: judge.LimitOf(limits, CeilingGuard, float64(most)), Expected: new(float64(most)), Window: window},
 		{ID: ShortGuard, Sentence: names[ShortGuard], Basis: k.Basis(deployment.RuleFenceposts), Series: Short,
-			Limit: limit(ShortGuard, 0), Expected: new(0.0), Window: window},
+			Limit: judge.LimitOf(limits, ShortGuard, 0), Expected: new(0.0), Window: window},
 	}
 }

@@ -30,35 +30,22 @@ func (k Key) Requests(out *judge.Prediction, p Serving, startup time.Duration, l
 	out.Chart.Panels = append(judge.RequestPanels(stage.HTTP, k.Versions), out.Chart.Panels...)
 }
 
-// Guards on requests, and their limits unless the drill sets any.
-const (
-	Errors  = "errors"
-	Latency = "latency"
-
-	errorLimit   = 0   // percent of one second's requests: an update should lose none
-	latencyLimit = 500 // milliseconds
-)
+// errorLimit of the guard on errors, in percent, unless the drill sets another: an
+// update should lose no request.
+const errorLimit = 0
 
 // RequestGuardNames says what each guard on requests limits, where pods are real.
 func RequestGuardNames() map[string]string {
 	return map[string]string{
-		Errors:  "failed requests, in percent of those of one second, where pods are real",
-		Latency: "the 99th percentile of one second's answers, in milliseconds from when they were due, where pods are real",
+		judge.ErrorsGuard:  "failed requests, in percent of those of one second, where pods are real",
+		judge.LatencyGuard: "the 99th percentile of one second's answers, in milliseconds from when they were due, where pods are real",
 	}
 }
 
 func requestGuards(limits map[string]float64, failing *float64, window series.Window) []judge.Guard {
-	limit := func(id string, normal float64) float64 {
-		if l, ok := limits[id]; ok {
-			return l
-		}
-		return normal
-	}
-	names := RequestGuardNames()
-	return []judge.Guard{
-		{ID: Errors, Sentence: names[Errors], Basis: []string{"an update that keeps its promise loses no request"}, Client: stage.HTTP, Series: series.PunctualName(series.FailedShareName(stage.HTTP)), Limit: limit(Errors, errorLimit), Expected: failing, Window: window},
-		{ID: Latency, Sentence: names[Latency], Basis: []string{"the time of a request and of its way"}, Client: stage.HTTP, Series: series.PunctualName(series.P99Name(stage.HTTP)), Limit: limit(Latency, latencyLimit), Window: window},
-	}
+	errors, latency := judge.RequestGuards(stage.HTTP, RequestGuardNames(), limits, errorLimit, window)
+	errors.Basis, errors.Expected = []string{"an update that keeps its promise loses no request"}, failing
+	return []judge.Guard{errors, latency}
 }
 
 // Bounds of what an update may lose.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/harness/stage"
 )
@@ -32,7 +31,6 @@ const (
 const (
 	SetUpLimit   = 60 * time.Second
 	ControlLimit = 30 * time.Second
-	realPods     = 2 * time.Minute // more, where kubelets start and end them
 )
 
 // Script are the acts on one Deployment.
@@ -62,20 +60,12 @@ func (s *Script) Deploy(ctx context.Context, version string) error {
 			return fmt.Errorf("creating the Deployment: %w", err)
 		}
 		s.written = d.Generation
-		limit := s.Limit(SetUpLimit + time.Duration(s.Deployment.MinReadySeconds)*time.Second)
+		limit := s.Stage.Patience(SetUpLimit + time.Duration(s.Deployment.MinReadySeconds)*time.Second)
 		if err := s.Complete(ctx, version, limit); err != nil {
 			return fmt.Errorf("the set-up failed: %v", err)
 		}
 		return nil
 	})
-}
-
-// Limit is a limit of waiting, longer where pods are real.
-func (s *Script) Limit(limit time.Duration) time.Duration {
-	if s.Stage.On.Has(cluster.Kubelet) {
-		return limit + realPods
-	}
-	return limit
 }
 
 // Complete waits until the controller says of the spec as we wrote it last, and

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/stage"
 )
@@ -31,9 +30,10 @@ func DefaultServing() Serving {
 
 // Check refuses what contradicts itself.
 func (p Serving) Check(d Deployment) error {
+	if err := p.Requests.Check(); err != nil {
+		return err
+	}
 	switch {
-	case p.Work.Std() > AnswerLimit/2:
-		return scenario.Refuse("work", "expected at most %s, as a request that takes longer than %s counts as failed, got %s", AnswerLimit/2, AnswerLimit, p.Work)
 	case p.PreStop.Std()%time.Second != 0:
 		return scenario.Refuse("preStop", "a preStop sleep has whole seconds, not %s", p.PreStop)
 	case p.Shutdown == stage.Exit && d.Linger > 0:
@@ -41,12 +41,6 @@ func (p Serving) Check(d Deployment) error {
 	}
 	return nil
 }
-
-// Sends says whether requests are sent on such a cluster.
-func (p Serving) Sends(on cluster.Capabilities) bool { return p.Rate > 0 && on.Has(cluster.Traffic) }
-
-// AnswerLimit is how long a request may take before it counts as failed.
-const AnswerLimit = time.Second
 
 // App is the program in real pods, which become ready after a start-up time.
 func (p Serving) App(d Deployment, startup time.Duration) stage.App {
@@ -62,7 +56,7 @@ func (p Serving) App(d Deployment, startup time.Duration) stage.App {
 
 // Ending is how long a real pod may take to terminate, beside its linger: its
 // preStop, what it drains, and what the kubelet needs for both.
-func (p Serving) Ending() time.Duration { return p.PreStop.Std() + AnswerLimit + notice }
+func (p Serving) Ending() time.Duration { return p.PreStop.Std() + scenario.AnswerLimit + notice }
 
 // service is what requests are sent to.
 func service(namespace string) *corev1.Service {
@@ -87,7 +81,7 @@ func (s *Script) Serve(p Serving) Act {
 		if err := s.Stage.Client.Create(ctx, service(s.Stage.Namespace)); err != nil {
 			return err
 		}
-		return s.Stage.Traffic.Start(ctx, stage.Load{Client: stage.HTTP, Service: Name, Port: 80, Rate: p.Rate, Limit: AnswerLimit})
+		return s.Stage.Traffic.Start(ctx, stage.Load{Client: stage.HTTP, Service: Name, Port: 80, Rate: p.Rate, Limit: scenario.AnswerLimit})
 	})
 	wait := s.Step(StepBefore, func(ctx context.Context) error { return s.Stage.Pass(ctx, before) })
 	return func(ctx context.Context) error { return InOrder(ctx, start, wait) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reckon.dev/reckon/harness/cluster/kind"
+	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/toolchain"
 )
 
@@ -20,18 +21,8 @@ func Cluster(t *testing.T) *kind.Cluster {
 	if os.Getenv("RECKON_TEST_KIND") == "" {
 		t.Skip("RECKON_TEST_KIND is not set: `make test-kind` sets it")
 	}
-	b := &toolchain.Builder{}
-	req := toolchain.Request{Component: "kind-node"}
-	c, err := kind.Up(t.Context(), kind.Config{
-		Root: filepath.Join(t.TempDir(), "clusters"), Progress: progress(t),
-		NodeImage: kind.NodeImage{Want: "build", Build: func(ctx context.Context) (kind.Archive, error) {
-			a, err := b.Build(ctx, req)
-			if err != nil {
-				return kind.Archive{}, err
-			}
-			return kind.Archive{Ref: a.Images[0].Ref, ID: a.Images[0].ID, Path: a.Images[0].Path}, nil
-		}},
-	})
+	provider := engine.Kind(filepath.Join(t.TempDir(), "clusters"), &toolchain.Builder{}, "", "build", progress(t))
+	c, err := kind.Up(t.Context(), provider.Config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,6 @@ const User = "1337"
 // Namespace is the one that Istio's own documentation uses.
 const Namespace = "istio-system"
 
-// Container is the name of istiod's container.
-const Container = "discovery"
-
 // Ports of istiod: xDS without TLS, metrics, and readiness
 // (templates/deployment.yaml, 1.31).
 const (
@@ -200,14 +197,14 @@ func (i *Istio) await(ctx context.Context, charts charts) error {
 	return err
 }
 
-// Uninstall removes istiod and base, and returns when no istiod is left. The CRDs stay, as the charts want, and with
-// them what users made of them; so does the namespace. What is not installed is
-// fine.
+// Uninstall removes istiod and base, and returns when no istiod is left. The CRDs
+// stay, as the charts want, and with them what users made of them; so does the
+// namespace. What is not installed is fine.
 func (i *Istio) Uninstall(ctx context.Context) error {
 	if err := i.remove(ctx); err != nil {
 		return err
 	}
-	if err := i.Client.AwaitNoPods(ctx, i.config.Namespace, selector); err != nil {
+	if err := i.Client.AwaitNoPods(ctx, i.config.Namespace, Selector); err != nil {
 		return fmt.Errorf("uninstalling Istio: %w", err)
 	}
 	return nil
@@ -226,29 +223,24 @@ func (i *Istio) remove(ctx context.Context) error {
 	return nil
 }
 
-// selector is of istiod's pods.
-const selector = "app=istiod"
+// Selector is of istiod's pods.
+const Selector = "app=istiod"
 
 // Namespace is where it is installed.
 func (i *Istio) Namespace() string { return i.config.Namespace }
 
-// XDSAddress is where pods reach istiod, without TLS.
-func (i *Istio) XDSAddress() string {
-	return fmt.Sprintf("%s.%s.svc:%d", deployment, i.config.Namespace, XDSPort)
+// XDSAddress is where pods reach the istiod of a namespace, without TLS.
+func XDSAddress(namespace string) string {
+	return fmt.Sprintf("%s.%s.svc.cluster.local:%d", deployment, namespace, XDSPort)
 }
 
 // Pods are istiod's pods as they are now, by name.
 func (i *Istio) Pods(ctx context.Context) ([]corev1.Pod, error) {
-	list, err := i.Client.Kube.CoreV1().Pods(i.config.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	list, err := i.Client.Kube.CoreV1().Pods(i.config.Namespace).List(ctx, metav1.ListOptions{LabelSelector: Selector})
 	if err != nil {
 		return nil, fmt.Errorf("listing istiod's pods: %w", err)
 	}
 	return list.Items, nil
-}
-
-// Log is the container of a pod whose log is istiod's.
-func (i *Istio) Log(pod string) incluster.Container {
-	return incluster.Container{Namespace: i.config.Namespace, Pod: pod, Name: Container}
 }
 
 // Metrics serves Prometheus text of a pod.

@@ -105,7 +105,7 @@ func checkIstiod(t *testing.T, d *appsv1.Deployment) {
 		t.Errorf("deployment %s, replicas %v, labels %v", d.Name, d.Spec.Replicas, d.Spec.Template.Labels)
 	}
 	c := d.Spec.Template.Spec.Containers[0]
-	if c.Name != Container || c.Image != "localhost/reckon/istiod:x" || c.ImagePullPolicy != corev1.PullNever {
+	if c.Name != "discovery" || c.Image != "localhost/reckon/istiod:x" || c.ImagePullPolicy != corev1.PullNever {
 		t.Errorf("container %s, image %s, pulled %s", c.Name, c.Image, c.ImagePullPolicy)
 	}
 	args := strings.Join(c.Args, " ")
