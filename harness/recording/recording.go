@@ -87,6 +87,10 @@ type Fact struct {
 	Fault  *Fault  `json:"fault,omitempty"`
 	// Traffic is what a client of the workload saw of one interval's requests.
 	Traffic *Traffic `json:"traffic,omitempty"`
+	// Connection is an event in the life of a proxy's connection to istiod.
+	Connection *Connection `json:"connection,omitempty"`
+	// Replica is an event in the life of a replica of istiod.
+	Replica *Replica `json:"replica,omitempty"`
 }
 
 // At is the receipt time as an offset from the header's base time.
@@ -213,6 +217,63 @@ type Bucket struct {
 	US int64 `json:"us"`
 	N  int64 `json:"n"`
 }
+
+// Connection is an event in the life of a proxy's connection to istiod, as the
+// proxy saw it. A proxy has one connection at a time.
+type Connection struct {
+	Event ConnectionEvent `json:"event"`
+	// Proxy names the proxy; it is the same over all its connections.
+	Proxy string `json:"proxy"`
+	// Replica is the one that answered, by its own account. A refusal may have none.
+	Replica string `json:"replica,omitempty"`
+	// AtNS is when it happened, in nanoseconds since the base.
+	AtNS int64 `json:"atNS"`
+	// AgeNS is the age of the connection then: since its stream's first answer.
+	AgeNS int64 `json:"ageNS,omitempty"`
+	// Code is that of gRPC, by name, of a connection that was closed or refused.
+	Code string `json:"code,omitempty"`
+	// Text is the error.
+	Text string `json:"text,omitempty"`
+}
+
+// ConnectionEvent is what happened to a connection.
+type ConnectionEvent string
+
+const (
+	// Connected: the first answer of a stream is there, so istiod has admitted it.
+	Connected ConnectionEvent = "connected"
+	// GoAway: the server asked the proxy to leave; the stream is still open.
+	GoAway ConnectionEvent = "goaway"
+	// Closed: the stream has ended.
+	Closed ConnectionEvent = "closed"
+	// Rejected: an attempt ended without an answer.
+	Rejected ConnectionEvent = "rejected"
+)
+
+// Replica is an event in the life of a replica of istiod.
+type Replica struct {
+	// Name is that which its answers carry (POD_NAME).
+	Name  string       `json:"name"`
+	Event ReplicaEvent `json:"event"`
+	// AtNS is when it happened, in nanoseconds since the base.
+	AtNS int64 `json:"atNS"`
+	// How says by what means, of one that was taken away: "SIGKILL", "eviction".
+	How string `json:"how,omitempty"`
+}
+
+// ReplicaEvent is what happened to a replica.
+type ReplicaEvent string
+
+const (
+	// ReplicaStarted: its process or pod was made.
+	ReplicaStarted ReplicaEvent = "started"
+	// ReplicaReady: new connections may choose it.
+	ReplicaReady ReplicaEvent = "ready"
+	// ReplicaUnready: it is there, and new connections do not choose it any more.
+	ReplicaUnready ReplicaEvent = "unready"
+	// ReplicaGone: its process or pod has ended.
+	ReplicaGone ReplicaEvent = "gone"
+)
 
 // Names of the samples that the client of the traffic takes of its routes.
 const (
