@@ -31,20 +31,31 @@ func Prediction(h recording.Header) (judge.Prediction, error) {
 	if err := scenario.CheckBounds(params); err != nil {
 		return judge.Prediction{}, fmt.Errorf("parameters in the recording's header: %w", err)
 	}
-	return s.Predict(scenario.Input{Params: params, Versions: h.ModelVersions(), On: offers(h.Cluster), Guards: h.Guards})
+	on, err := offers(h.Cluster)
+	if err != nil {
+		return judge.Prediction{}, fmt.Errorf("the cluster in the recording's header: %w", err)
+	}
+	return s.Predict(scenario.Input{Params: params, Versions: h.ModelVersions(), On: on, Guards: h.Guards})
 }
 
-// offers are the capabilities of the cluster of a recording. Recordings that do
-// not say are older than any other provider than embedded.
-func offers(c recording.Cluster) cluster.Capabilities {
+// offers are the capabilities of the cluster of a recording: they decide which
+// claims there are, so one that is not known is an error. Recordings that do not
+// say are older than any other provider than embedded.
+func offers(c recording.Cluster) (cluster.Capabilities, error) {
+	if len(c.Offers) == 0 && (c.Provider == cluster.Embedded || c.Provider == "") {
+		return cluster.Offered(cluster.Embedded), nil
+	}
 	if len(c.Offers) == 0 {
-		return cluster.Offered(cluster.Embedded)
+		return nil, fmt.Errorf("provider %s, but not what it offers", c.Provider)
 	}
 	var out cluster.Capabilities
 	for _, name := range c.Offers {
+		if !cluster.Everything().Has(cluster.Capability(name)) {
+			return nil, fmt.Errorf("offers %q, and what is known is %s", name, cluster.Everything())
+		}
 		out = append(out, cluster.Capability(name))
 	}
-	return out
+	return out, nil
 }
 
 // changed lists the parameters of a recording that are not at today's defaults,

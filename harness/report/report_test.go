@@ -62,6 +62,28 @@ func TestStoryIsOneSentenceForEachOutcome(t *testing.T) {
 	}
 }
 
+func TestTheHeadlineTellsOfTheGuardThatWasNotForeseen(t *testing.T) {
+	guard := func(id string, expected, worst float64) judge.GuardResult {
+		return judge.GuardResult{ID: id, Limit: 1, Expected: &expected, Worst: &worst, AboveSec: 2, Status: judge.Broken}
+	}
+	foreseen, worse := guard("overload", 20, 20), guard("errors", 0, 35)
+	for name, c := range map[string]struct {
+		guards []judge.GuardResult
+		want   string
+	}{
+		"one foreseen": {[]judge.GuardResult{foreseen}, ", and what the model predicts is unsafe: overload reached 20 against a limit of 1, for 2 s."},
+		"two foreseen": {[]judge.GuardResult{foreseen, guard("sizes", 3, 3)}, ", and what the model predicts is unsafe: overload reached 20 against a limit of 1, for 2 s (and 1 guard more)."},
+		"the second":   {[]judge.GuardResult{foreseen, worse}, "; errors reached 35 against a limit of 1, for 2 s (and 1 guard more)."},
+		"the first":    {[]judge.GuardResult{worse, foreseen}, "; errors reached 35 against a limit of 1, for 2 s (and 1 guard more)."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := guardStory(judge.Verdict{Guards: c.guards}, true); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestSeenInNamesEachVersionOnce(t *testing.T) {
 	for want, refs := range map[string][]string{
 		"":                                  nil,

@@ -159,12 +159,19 @@ func headline(v judge.Verdict) string {
 	return story(v)
 }
 
-// guardStory ends the sentence with what the guards say.
+// guardStory ends the sentence with what the guards say. Of several broken ones it
+// tells of one that the model did not foresee, if there is one: a headline must not
+// call a run as predicted that is worse.
 func guardStory(v judge.Verdict, claimsHeld bool) string {
 	var broken []judge.GuardResult
+	told := 0
 	for _, g := range v.Guards {
-		if g.Status == judge.Broken && g.Worst != nil {
-			broken = append(broken, g)
+		if g.Status != judge.Broken || g.Worst == nil {
+			continue
+		}
+		broken = append(broken, g)
+		if asPredicted(broken[told]) && !asPredicted(g) {
+			told = len(broken) - 1
 		}
 	}
 	unclear := tallyGuards(v).unclear
@@ -176,7 +183,7 @@ func guardStory(v judge.Verdict, claimsHeld bool) string {
 	case len(broken) == 0:
 		return everyGuardHeld
 	}
-	g := broken[0]
+	g := broken[told]
 	what := fmt.Sprintf("%s reached %s against a limit of %s, for %s", g.ID, number(*g.Worst), number(g.Limit), secs(g.AboveSec))
 	if len(broken) > 1 {
 		what += fmt.Sprintf(" (and %s more)", count(len(broken)-1, "guard"))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -201,6 +202,8 @@ func (t *Tap) greet(h *Hello) error {
 		return broken("the client says hello twice")
 	case h.Client != t.cfg.Client:
 		return broken("the client is %q, want %q", h.Client, t.cfg.Client)
+	case h.Settings.Rate <= 0:
+		return broken("a rate of %g requests a second", h.Settings.Rate)
 	case h.Settings.TimeoutNS < 0:
 		return broken("a time limit of %d ns", h.Settings.TimeoutNS)
 	}
@@ -250,7 +253,18 @@ func (t *Tap) checkBin(b *Bin) error {
 	if err := checkCounts(b); err != nil {
 		return err
 	}
+	if !t.onSchedule(b) {
+		return broken("bin %d has %d requests due in %v, at %g a second", b.Seq, b.Due, time.Duration(b.ToNS-b.FromNS), t.hello.Settings.Rate)
+	}
 	return t.checkClock(b)
+}
+
+// onSchedule says whether so many requests were due in the bin: request k is due
+// k/rate after the start, up to the grain of a rounded instant at either end. What
+// a client did not count it did not measure.
+func (t *Tap) onSchedule(b *Bin) bool {
+	want := t.hello.Settings.Rate * time.Duration(b.ToNS-b.FromNS).Seconds()
+	return math.Abs(float64(b.Due)-want) <= 1
 }
 
 func checkCounts(b *Bin) error {

@@ -35,7 +35,7 @@ func (s *script) add(l Line) *script {
 }
 
 func (s *script) hello() *script {
-	return s.add(Line{Hello: &Hello{Client: "grpc", PID: 7, StartNS: at(1000), Settings: Settings{Transport: "grpc", TimeoutNS: 1000 * ms, BinNS: 100 * ms}}})
+	return s.add(Line{Hello: &Hello{Client: "grpc", PID: 7, StartNS: at(1000), Settings: Settings{Transport: "grpc", Rate: 100, TimeoutNS: 1000 * ms, BinNS: 100 * ms}}})
 }
 
 func (s *script) bin(seq int64, change ...func(*Bin)) *script {
@@ -162,6 +162,10 @@ func TestRecordsThatAreNotWholeAreRefused(t *testing.T) {
 		{"a hole between bins", bin(func(b *Bin) { b.FromNS += ms }), "begins 1ms after the last one ended"},
 		{"a bin without length", bin(func(b *Bin) { b.ToNS = b.FromNS }), "bin 0 lasts 0s"},
 		{"a request without an end", bin(func(b *Bin) { b.Due++ }), "11 requests were due, 7 were answered and 3 failed"},
+		{"fewer requests than the schedule has", bin(func(b *Bin) {
+			b.Due, b.Answers, b.Failures, b.Latency = 0, nil, nil, nil
+		}), "0 requests due in 100ms, at 100 a second"},
+		{"no schedule", strings.Replace(good.log(0), `"rate":100`, `"rate":0`, 1), "a rate of 0 requests a second"},
 		{"an answer without latency", bin(func(b *Bin) { b.Latency[0].N = 6 }), "7 requests were answered, 6 have a latency"},
 		{"a negative count", bin(func(b *Bin) { b.Failures[0].N = -3; b.Due = 4 }), "counts -3"},
 		{"sent before it was due", bin(func(b *Bin) { b.LateNS = -ms }), "sent 1ms before it was due"},
