@@ -231,6 +231,7 @@ type Connection struct {
 	// AgeNS is the age of the connection then: since its stream's first answer.
 	AgeNS int64 `json:"ageNS,omitempty"`
 	// Code is that of gRPC, by name, of a connection that was closed or refused.
+	// It is empty where the proxy itself closed it.
 	Code string `json:"code,omitempty"`
 	// Text is the error.
 	Text string `json:"text,omitempty"`
@@ -240,6 +241,8 @@ type Connection struct {
 type ConnectionEvent string
 
 const (
+	// Begun: the proxy is there from now on, and has no connection yet.
+	Begun ConnectionEvent = "begun"
 	// Connected: the first answer of a stream is there, so istiod has admitted it.
 	Connected ConnectionEvent = "connected"
 	// GoAway: the server asked the proxy to leave; the stream is still open.
@@ -248,6 +251,16 @@ const (
 	Closed ConnectionEvent = "closed"
 	// Rejected: an attempt ended without an answer.
 	Rejected ConnectionEvent = "rejected"
+	// Left: the proxy is there no more, nor is its connection if it had one.
+	Left ConnectionEvent = "left"
+)
+
+const (
+	// Connections is the resource of gaps in what is known of the proxies' connections.
+	Connections = "connections.xds"
+	// FleetSampler is the sampler that is late where the proxies themselves were
+	// held up, so that the times of their events are not to be trusted.
+	FleetSampler = "fleet"
 )
 
 // Replica is an event in the life of a replica of istiod.
@@ -324,6 +337,9 @@ type Gap struct {
 type Late struct {
 	Sampler string `json:"sampler"`
 	ByNS    int64  `json:"byNS"`
+	// AtNS is when it came at last, in nanoseconds since the base, where that is not
+	// when it was received.
+	AtNS int64 `json:"atNS,omitempty"`
 }
 
 // Fault makes a run invalid: the environment or the recorder failed.

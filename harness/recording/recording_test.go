@@ -27,6 +27,10 @@ var sample = []Fact{
 	{T: 8, Gap: &Gap{Resource: "pods", FromNS: 1, ToNS: 2, Lossless: true, Reason: "cut"}},
 	{T: 9, Late: &Late{Sampler: "s", ByNS: 3}},
 	{T: 10, Fault: &Fault{What: "istiod", Detail: "exit"}},
+	{T: 11, Connection: &Connection{Event: Closed, Proxy: "p", Replica: "istiod-0", AtNS: 10, AgeNS: 4, Code: "Unavailable", Text: `a "quoted" <text>`}},
+	{T: 12, Connection: &Connection{Event: Begun, Proxy: `,"body":`}},
+	{T: 13, Replica: &Replica{Name: "istiod-0", Event: ReplicaGone, AtNS: 12, How: "SIGKILL"}},
+	{T: 14, Late: &Late{Sampler: FleetSampler, ByNS: 3, AtNS: 13}},
 }
 
 // written is a whole recording of the facts.
@@ -79,10 +83,10 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 func TestLinesAreThoseOfEncodingJSON(t *testing.T) {
 	facts := append(slices.Clone(sample),
-		Fact{T: 11, Object: &Object{Name: "<&>\u2028\"\\"}},
-		Fact{T: 12, Object: &Object{Body: json.RawMessage("{\n\t\"a\": \"<&>\"\r}")}},
-		Fact{T: 13, Object: &Object{Body: json.RawMessage(`1`)}, Late: &Late{}},
-		Fact{T: 14},
+		Fact{T: 15, Object: &Object{Name: "<&>\u2028\"\\"}},
+		Fact{T: 16, Object: &Object{Body: json.RawMessage("{\n\t\"a\": \"<&>\"\r}")}},
+		Fact{T: 17, Object: &Object{Body: json.RawMessage(`1`)}, Late: &Late{}},
+		Fact{T: 18},
 	)
 	var want bytes.Buffer
 	enc := json.NewEncoder(&want)
@@ -190,7 +194,7 @@ func TestAnEditedFileIsRefused(t *testing.T) {
 		"a time":                {replace(`{"t":3`, `{"t":4`), ErrEdited},
 		"a parameter":           {replace(`"replicas":20`, `"replicas":21`), ErrEdited},
 		"the end":               {replace(`"endNS":99`, `"endNS":98`), ErrEdited},
-		"the number of facts":   {replace(`"facts":10`, `"facts":11`), ErrEdited},
+		"the number of facts":   {replace(`"facts":14`, `"facts":15`), ErrEdited},
 		"a fact less":           {dropLine(3), ErrEdited},
 		"no trailer":            {dropLine(len(sample) + 1), ErrCut},
 		"no header":             {dropLine(0), ErrFormat},

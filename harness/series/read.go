@@ -15,7 +15,7 @@ import (
 )
 
 // Definition says how one series is read from a recording. Exactly one of
-// Object, Sum, Log, Call, Sample, Traffic and Derive is set.
+// Object, Sum, Log, Call, Sample, Traffic, Fleet and Derive is set.
 type Definition struct {
 	Name string
 	Unit string
@@ -28,7 +28,9 @@ type Definition struct {
 	Sample *FromSample
 	// Traffic reads a series off what a client of the workload saw.
 	Traffic *FromTraffic
-	Derive  *Derived
+	// Fleet reads a series off the connections of proxies to istiod.
+	Fleet  *FromFleet
+	Derive *Derived
 }
 
 // FromObject reads a state series off one resource. Value returns ok = false
@@ -117,7 +119,7 @@ func checkDefinitions(defs []Definition) error {
 	known := map[string]bool{}
 	for _, d := range defs {
 		sources := 0
-		for _, set := range []bool{d.Object != nil, d.Sum != nil, d.Log != nil, d.Call != nil, d.Sample != nil, d.Traffic != nil, d.Derive != nil} {
+		for _, set := range []bool{d.Object != nil, d.Sum != nil, d.Log != nil, d.Call != nil, d.Sample != nil, d.Traffic != nil, d.Fleet != nil, d.Derive != nil} {
 			if set {
 				sources++
 			}
@@ -127,6 +129,9 @@ func checkDefinitions(defs []Definition) error {
 		}
 		if known[d.Name] {
 			return fmt.Errorf("%w: %q is defined twice", ErrDefinition, d.Name)
+		}
+		if d.Fleet != nil && (d.Fleet.Over < 0 || d.Fleet.Every < 0 || d.Fleet.Over > 0 && d.Fleet.Every > 0) {
+			return fmt.Errorf("%w: %q counts over %v and every %v, expected one of them", ErrDefinition, d.Name, d.Fleet.Over, d.Fleet.Every)
 		}
 		if d.Derive != nil {
 			for _, name := range d.Derive.Inputs {
@@ -153,6 +158,8 @@ type builder struct {
 	// refs name the source of points that are no object versions.
 	refs []string
 	sums map[int]*sum
+	// fleet are the events of proxies and replicas, in the order of their receipt.
+	fleet []fleetEvent
 }
 
 func newBuilder(defs []Definition) *builder {
@@ -192,6 +199,8 @@ func newBuilder(defs []Definition) *builder {
 			b.bySample[d.Sample.Series] = append(b.bySample[d.Sample.Series], i)
 		case d.Traffic != nil:
 			s.Resources = []string{TrafficResource(d.Traffic.Client)}
+		case d.Fleet != nil:
+			s.Resources = []string{recording.Connections, undefinedPrefix + d.Name}
 		}
 		b.series, b.refs = append(b.series, s), append(b.refs, ref)
 		b.set.byName[d.Name] = s
@@ -212,12 +221,16 @@ func (b *builder) add(f *recording.Fact) error {
 		b.sample(f.At(), f.Sample)
 	case f.Traffic != nil:
 		b.traffic(f.At(), f.Traffic)
+	case f.Connection != nil:
+		b.fleet = append(b.fleet, fleetEvent{t: time.Duration(f.Connection.AtNS), connection: f.Connection})
+	case f.Replica != nil:
+		b.fleet = append(b.fleet, fleetEvent{t: time.Duration(f.Replica.AtNS), replica: f.Replica})
 	case f.Step != nil:
 		b.step(f.At(), f.Step)
 	case f.Gap != nil:
 		b.set.Gaps = append(b.set.Gaps, Gap{f.Gap.Resource, time.Duration(f.Gap.FromNS), time.Duration(f.Gap.ToNS), f.Gap.Lossless, f.Gap.Reason})
 	case f.Late != nil:
-		b.set.Late[f.Late.Sampler]++
+		b.late(f.At(), f.Late)
 	case f.Fault != nil:
 		b.set.Faults = append(b.set.Faults, Fault{f.At(), f.Fault.What, f.Fault.Detail})
 	}
@@ -329,6 +342,14 @@ func subset(want, got map[string]string) bool {
 	return true
 }
 
+func (b *builder) late(t time.Duration, l *recording.Late) {
+	if l.AtNS != 0 {
+		t = time.Duration(l.AtNS)
+	}
+	b.set.Late[l.Sampler]++
+	b.set.lateness = append(b.set.lateness, Lateness{l.Sampler, Interval{t - time.Duration(l.ByNS), t}})
+}
+
 func (b *builder) step(t time.Duration, s *recording.Step) {
 	if s.Phase == "begin" {
 		b.set.Steps = append(b.set.Steps, Step{Name: s.Name, Begin: t})
@@ -343,9 +364,10 @@ func (b *builder) step(t time.Duration, s *recording.Step) {
 }
 
 // finish puts object series in store order and samples in the order in which
-// they were measured, and computes the series of traffic and the derived ones.
+// they were measured, and computes the series of traffic and of fleets and the derived ones.
 func (b *builder) finish() (*Set, error) {
 	b.finishTraffic()
+	b.finishFleet()
 	for i, s := range b.series {
 		if sum := b.sums[i]; sum != nil {
 			s.Points = sum.points()

@@ -88,8 +88,9 @@ type Step struct {
 	Error      string
 }
 
-// Gap is an interval in which the watch of a resource was not served, or of
-// which the requests of a client are not known.
+// Gap is an interval in which the watch of a resource was not served, of which the
+// requests of a client or the connections of proxies are not known, or in which a
+// series had no value.
 type Gap struct {
 	Resource string
 	From, To time.Duration
@@ -106,13 +107,23 @@ func TrafficResource(client string) string { return trafficPrefix + client }
 // IsTraffic says whether a resource is the requests of a client.
 func IsTraffic(resource string) bool { return strings.HasPrefix(resource, trafficPrefix) }
 
+// undefinedPrefix begins the resources of gaps that are times for which a series had
+// no value.
+const undefinedPrefix = "value."
+
 // Source says what was cut: "watch of pods".
 func (g Gap) Source() string {
 	if client, ok := strings.CutPrefix(g.Resource, trafficPrefix); ok {
 		return "count of the requests of client " + client
 	}
-	if g.Resource == recording.Delivered {
+	if name, ok := strings.CutPrefix(g.Resource, undefinedPrefix); ok {
+		return "value of " + name
+	}
+	switch g.Resource {
+	case recording.Delivered:
 		return "stream from istiod"
+	case recording.Connections:
+		return "record of the proxies' connections"
 	}
 	return "watch of " + g.Resource
 }
@@ -132,8 +143,12 @@ type Set struct {
 	Faults []Fault
 	// Traffic has the intervals of each client of the workload, in order.
 	Traffic map[string][]Bin
+	// Fleet has the proxies' connections and istiod's replicas, nil if the recording
+	// tells of none.
+	Fleet *Fleet
 	// Late counts sampler ticks that came too late, by sampler.
-	Late map[string]int
+	Late     map[string]int
+	lateness []Lateness
 	// End is when the recorder stopped.
 	End time.Duration
 	// Facts counts the facts of the recording.
@@ -205,6 +220,27 @@ func (s *Set) GapsOf(resources []string, in Interval) []Gap {
 	return out
 }
 
+// Lateness is a tick of a sampler that came late: what it measured has a time in
+// the interval that is not to be trusted.
+type Lateness struct {
+	Sampler string
+	Interval
+}
+
+// By is how late it was.
+func (l Lateness) By() time.Duration { return l.To - l.From }
+
+// LateIn are the ticks of a sampler that were awaited inside the interval and late.
+func (s *Set) LateIn(sampler string, in Interval) []Lateness {
+	var out []Lateness
+	for _, l := range s.lateness {
+		if l.Sampler == sampler && l.From <= in.To && in.From <= l.To {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 // At returns the last point received up to t; ok is false before the first.
 func (s *Series) At(t time.Duration) (Point, bool) {
 	var last Point
@@ -234,6 +270,29 @@ func (s *Series) Changes(in Interval) []Point {
 			continue
 		}
 		out = append(out, p)
+	}
+	return out
+}
+
+// Readings are the values of a state series at the begin of the interval and every
+// so often after it, up to its end: what someone who reads a gauge sees. T is that
+// of the reading. There are none before the first point.
+func (s *Series) Readings(in Interval, every time.Duration) []Point {
+	changes := s.Changes(in)
+	if s.Kind != State || every <= 0 || len(changes) == 0 {
+		return nil
+	}
+	var out []Point
+	next := 0
+	for t := in.From; t <= in.To; t += every {
+		for next < len(changes) && changes[next].T <= t {
+			next++
+		}
+		if next > 0 {
+			p := changes[next-1]
+			p.T = t
+			out = append(out, p)
+		}
 	}
 	return out
 }

@@ -69,6 +69,7 @@ type Tap struct {
 	totals End
 	up     bool
 	down   *Stream // the end of a stream that is not back yet
+	fleet  *book   // nil if the client is no fleet
 	began  time.Time
 }
 
@@ -123,6 +124,7 @@ func (t *Tap) Close() error {
 		t.gap(t.cfg.Now().Sub(t.cfg.Base).Nanoseconds(), "not back when the record ended", false)
 	}
 	if t.ended == nil {
+		t.lost()
 		return broken("the client did not say that it ended: its last line is number %d", t.next-1)
 	}
 	return nil
@@ -187,6 +189,8 @@ func (t *Tap) take(l Line) error {
 		return t.weights(l.Weights)
 	case l.Stream != nil:
 		return t.stream(l.Stream)
+	case l.Connections != nil:
+		return t.connections(l.Connections)
 	}
 	return t.end(l.End)
 }
@@ -201,6 +205,9 @@ func (t *Tap) greet(h *Hello) error {
 		return broken("a time limit of %d ns", h.Settings.TimeoutNS)
 	}
 	t.hello, t.edgeNS = h, h.StartNS
+	if h.Fleet != (FleetSettings{}) {
+		t.fleet = newBook()
+	}
 	close(t.started)
 	return nil
 }
@@ -229,6 +236,8 @@ func (t *Tap) checkBin(b *Bin) error {
 	switch {
 	case t.hello == nil:
 		return broken("requests before the client said hello")
+	case t.fleet != nil:
+		return broken("requests of a fleet, which sends none")
 	case b.Seq != t.seq:
 		return broken("bin %d follows bin %d", b.Seq, t.seq-1)
 	case b.FromNS != t.edgeNS:
@@ -271,14 +280,18 @@ func checkCounts(b *Bin) error {
 // checkClock compares the client's clock with the recording's by when a bin was
 // received: after it ended, and before it is too old.
 func (t *Tap) checkClock(b *Bin) error {
+	return t.checkAge(fmt.Sprintf("bin %d", b.Seq), b.ToNS, time.Duration(t.hello.Settings.TimeoutNS+b.LateNS)+t.cfg.Delay)
+}
+
+// checkAge looks when something was received that ended at an instant.
+func (t *Tap) checkAge(what string, toNS int64, limit time.Duration) error {
 	now := t.cfg.Now()
-	age := now.Sub(t.cfg.Base) - time.Duration(t.offset(b.ToNS))
+	age := now.Sub(t.cfg.Base) - time.Duration(t.offset(toNS))
 	if age < -t.cfg.Early {
-		return broken("bin %d was received %v before it ended: the clocks disagree", b.Seq, -age)
+		return broken("%s was received %v before it ended: the clocks disagree", what, -age)
 	}
-	limit := time.Duration(t.hello.Settings.TimeoutNS+b.LateNS) + t.cfg.Delay
 	if age > limit && now.Sub(t.began) > t.cfg.Delay {
-		return broken("bin %d was received %v after it ended, the limit is %v: the clocks disagree, or the log is not followed", b.Seq, age, limit)
+		return broken("%s was received %v after it ended, the limit is %v: the clocks disagree, or the log is not followed", what, age, limit)
 	}
 	return nil
 }
@@ -325,8 +338,13 @@ func (t *Tap) gap(toNS int64, how string, lossless bool) {
 }
 
 func (t *Tap) end(e *End) error {
-	if want := (End{AtNS: e.AtNS, Bins: t.totals.Bins, Due: t.totals.Due, Answered: t.totals.Answered, Failed: t.totals.Failed}); *e != want {
-		return broken("the client counts %+v, its bins %+v", *e, want)
+	if want := (End{AtNS: e.AtNS, Bins: t.totals.Bins, Due: t.totals.Due, Answered: t.totals.Answered, Failed: t.totals.Failed, Fleet: t.Fleet()}); *e != want {
+		return broken("the client counts %+v, its lines %+v", *e, want)
+	}
+	if t.fleet != nil {
+		if err := t.fleet.over(); err != nil {
+			return err
+		}
 	}
 	if t.down != nil {
 		t.gap(t.offset(e.AtNS), "not back when the client ended", false)

@@ -1,7 +1,8 @@
-// Package traffic is the record that a client of the workload under test keeps
-// of its requests: the lines that it writes while it runs in a pod, and the Tap
-// that turns a pod's log into facts of a recording. The package is pure; the
-// client is in load, the server in echo, the program with both in
+// Package traffic is the record that a client keeps of what it does: a client of
+// the workload under test of its requests, a fleet of proxies of its connections
+// to istiod. It has the lines that a client writes while it runs, and the Tap that
+// turns them into facts of a recording. The package is pure; the clients are in
+// load and xdsfleet, the server in echo, the program with all of them in
 // reckon-traffic.
 package traffic
 
@@ -23,7 +24,9 @@ type Line struct {
 	Bin     *Bin     `json:"bin,omitempty"`
 	Weights *Weights `json:"weights,omitempty"`
 	Stream  *Stream  `json:"stream,omitempty"`
-	End     *End     `json:"end,omitempty"`
+	// Connections are a fleet's, as bins are those of a client that sends requests.
+	Connections *Connections `json:"connections,omitempty"`
+	End         *End         `json:"end,omitempty"`
 }
 
 // Hello is said once, when the client has its routes and connections and its
@@ -32,9 +35,12 @@ type Hello struct {
 	// Client names it: "grpc" or "http".
 	Client string `json:"client"`
 	PID    int    `json:"pid"`
-	// StartNS is when request 0 is due; the first bin begins with it.
+	// StartNS is when request 0 is due, or the first proxy begins; the first bin or
+	// interval begins with it.
 	StartNS  int64    `json:"startNS"`
-	Settings Settings `json:"settings"`
+	Settings Settings `json:"settings,omitzero"`
+	// Fleet is set if the client is a fleet of proxies, which send no requests.
+	Fleet FleetSettings `json:"fleet,omitzero"`
 }
 
 // Settings is what the client was told to do.
@@ -101,13 +107,15 @@ type Stream struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// End is the last line: all requests that were ever due.
+// End is the last line: all requests that were ever due, or all that became of a
+// fleet's connections.
 type End struct {
-	AtNS     int64 `json:"atNS"`
-	Bins     int64 `json:"bins"`
-	Due      int64 `json:"due"`
-	Answered int64 `json:"answered"`
-	Failed   int64 `json:"failed"`
+	AtNS     int64       `json:"atNS"`
+	Bins     int64       `json:"bins"`
+	Due      int64       `json:"due"`
+	Answered int64       `json:"answered"`
+	Failed   int64       `json:"failed"`
+	Fleet    FleetTotals `json:"fleet,omitzero"`
 }
 
 // Encoder numbers and writes lines. It is for one goroutine.
@@ -145,7 +153,7 @@ func decode(raw []byte) (Line, error) {
 		return Line{}, fmt.Errorf("more than one value")
 	}
 	set := 0
-	for _, is := range []bool{l.Hello != nil, l.Bin != nil, l.Weights != nil, l.Stream != nil, l.End != nil} {
+	for _, is := range []bool{l.Hello != nil, l.Bin != nil, l.Weights != nil, l.Stream != nil, l.Connections != nil, l.End != nil} {
 		if is {
 			set++
 		}

@@ -41,19 +41,19 @@ func Run(ctx context.Context, cfg Config, out io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var broken error // written by the sink's goroutine, which ends before it is read
-	record := newSink(out, func(err error) {
+	record := traffic.NewSink(out, func(err error) {
 		broken = err
 		cancel(err)
 	})
 	err := run(ctx, cfg, record)
-	record.close()
+	record.Close()
 	if broken != nil {
 		return broken
 	}
 	return err
 }
 
-func run(ctx context.Context, cfg Config, record *sink) error {
+func run(ctx context.Context, cfg Config, record *traffic.Sink) error {
 	t, err := cfg.transport()
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func run(ctx context.Context, cfg Config, record *sink) error {
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx)) // until the last request has ended
 	defer stopWatching()
 	if cfg.Transport == GRPC {
-		w := newWatcher(cfg, record.put)
+		w := newWatcher(cfg, record.Put)
 		watch.Go(func() { w.run(watching) })
 		if err := w.await(ctx); err != nil {
 			return err
@@ -75,8 +75,8 @@ func run(ctx context.Context, cfg Config, record *sink) error {
 	}
 
 	start := time.Now()
-	record.put(traffic.Line{Hello: &traffic.Hello{Client: cfg.Client, PID: os.Getpid(), StartNS: start.UnixNano(), Settings: cfg.settings()}})
-	counts := newBins(cfg.Bin, start, record.put)
+	record.Put(traffic.Line{Hello: &traffic.Hello{Client: cfg.Client, PID: os.Getpid(), StartNS: start.UnixNano(), Settings: cfg.settings()}})
+	counts := newBins(cfg.Bin, start, record.Put)
 	s := &schedule{cfg: cfg, start: start, bins: counts, send: t.send}
 	s.run(ctx)
 
@@ -84,7 +84,7 @@ func run(ctx context.Context, cfg Config, record *sink) error {
 	watch.Wait()
 	end := counts.totals()
 	end.AtNS = time.Now().UnixNano()
-	record.put(traffic.Line{End: &end})
+	record.Put(traffic.Line{End: &end})
 	return nil
 }
 

@@ -1,5 +1,6 @@
-// Command reckon-traffic is the workload of drills with traffic and its client,
-// in one program and so one image: `serve` answers requests, `load` sends them.
+// Command reckon-traffic is what drills need beside the cluster, in one program and
+// so one image: `serve` answers requests, `load` sends them, and `fleet` is proxies
+// that connect to istiod.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 
 	"reckon.dev/reckon/harness/traffic/echo"
 	"reckon.dev/reckon/harness/traffic/load"
+	"reckon.dev/reckon/harness/traffic/xdsfleet"
 )
 
 // maxProcs keeps the program small beside what is tested. Two, so that garbage
@@ -24,20 +26,21 @@ const maxProcs = 2
 
 const usage = `usage: reckon-traffic serve [-grpc ADDRESS] [-http ADDRESS]
        reckon-traffic load -target TARGET [flags]
+       reckon-traffic fleet -proxies N [flags]
 `
 
 func main() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(min(maxProcs, runtime.NumCPU()))
 	}
-	os.Exit(run(os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	os.Exit(run(os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run returns the exit code: 0, 1 for a failure, 2 for a wrong command line or environment.
-func run(args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+func run(args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	verbs := map[string]func(context.Context, []string, func(string) string, io.Writer, io.Writer) error{"serve": serve, "load": send}
+	verbs := map[string]func(context.Context, []string, func(string) string, io.Writer, io.Writer) error{"serve": serve, "load": send, "fleet": connect(stdin)}
 	if len(args) == 0 || verbs[args[0]] == nil {
 		fmt.Fprint(stderr, usage)
 		return 2
@@ -91,4 +94,15 @@ func send(ctx context.Context, args []string, getenv func(string) string, stdout
 		return usageError{err}
 	}
 	return load.Run(ctx, cfg, stdout)
+}
+
+// connect is a fleet that is told by stdin which replicas are ready.
+func connect(stdin io.Reader) func(context.Context, []string, func(string) string, io.Writer, io.Writer) error {
+	return func(ctx context.Context, args []string, _ func(string) string, stdout, stderr io.Writer) error {
+		cfg, err := xdsfleet.Parse(args, stderr)
+		if err != nil {
+			return usageError{err}
+		}
+		return xdsfleet.Run(ctx, cfg, stdin, stdout)
+	}
 }

@@ -289,12 +289,12 @@ func TestWrongCommandLinesExitWithTwo(t *testing.T) {
 		{"load", `reckon-traffic load: -target is "", want HOST:PORT`},
 	} {
 		var stderr bytes.Buffer
-		if code := run(strings.Fields(tt.args), func(string) string { return "" }, io.Discard, &stderr); code != 2 || !strings.Contains(stderr.String(), tt.want) {
+		if code := run(strings.Fields(tt.args), func(string) string { return "" }, strings.NewReader(""), io.Discard, &stderr); code != 2 || !strings.Contains(stderr.String(), tt.want) {
 			t.Errorf("%q: exit code %d, %s; want %s", tt.args, code, &stderr, tt.want)
 		}
 	}
 	var stderr bytes.Buffer
-	if code := run([]string{"load", "-h"}, os.Getenv, io.Discard, &stderr); code != 0 || !strings.Contains(stderr.String(), "requests per second") {
+	if code := run([]string{"load", "-h"}, os.Getenv, strings.NewReader(""), io.Discard, &stderr); code != 0 || !strings.Contains(stderr.String(), "requests per second") {
 		t.Errorf("help: exit code %d, %s", code, &stderr)
 	}
 }

@@ -1,49 +1,48 @@
-package load
+package traffic
 
 import (
 	"io"
 	"sync"
-
-	"reckon.dev/reckon/harness/traffic"
 )
 
-// sink writes lines from a goroutine of its own: a reader that does not keep up
-// must not hold up the schedule. What waits is bounded by what a run produces,
+// Sink writes lines from a goroutine of its own: a reader that does not keep up
+// must not hold up what the lines tell of. What waits is bounded by what a run produces,
 // some kilobytes a second.
-type sink struct {
-	out    *traffic.Encoder
-	failed func(error) // called once
+type Sink struct {
+	out    *Encoder
+	failed func(error)
 
 	mu    sync.Mutex
-	lines []traffic.Line
+	lines []Line
 	wake  chan struct{} // holds one: there are lines, or it is over
 	over  bool
 	done  chan struct{}
 }
 
-func newSink(out io.Writer, failed func(error)) *sink {
-	s := &sink{out: traffic.NewEncoder(out), failed: failed, wake: make(chan struct{}, 1), done: make(chan struct{})}
+// NewSink writes to out and calls failed at most once, if it cannot.
+func NewSink(out io.Writer, failed func(error)) *Sink {
+	s := &Sink{out: NewEncoder(out), failed: failed, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go s.run()
 	return s
 }
 
-// put never blocks.
-func (s *sink) put(l traffic.Line) {
+// Put never blocks.
+func (s *Sink) Put(l Line) {
 	s.mu.Lock()
 	s.lines = append(s.lines, l)
 	s.mu.Unlock()
 	s.signal()
 }
 
-func (s *sink) signal() {
+func (s *Sink) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// close returns when all has been written.
-func (s *sink) close() {
+// Close returns when all has been written.
+func (s *Sink) Close() {
 	s.mu.Lock()
 	s.over = true
 	s.mu.Unlock()
@@ -51,7 +50,7 @@ func (s *sink) close() {
 	<-s.done
 }
 
-func (s *sink) run() {
+func (s *Sink) run() {
 	defer close(s.done)
 	broken := false
 	for range s.wake {
