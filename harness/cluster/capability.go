@@ -16,6 +16,10 @@ const (
 	Traffic Capability = "traffic"
 	// Mesh: istiod can run against the cluster.
 	Mesh Capability = "mesh"
+	// ScriptedMesh: the script decides over istiod's replicas and over proxies that
+	// connect to them. A run that needs it has a cluster of its own: there is one
+	// istiod in a cluster.
+	ScriptedMesh Capability = "scripted-mesh"
 	// StartupTime: pods can be given the time that they take to become Ready.
 	StartupTime Capability = "start-up-time"
 	// ScriptedReadiness: the script decides which pods are Ready, with the
@@ -39,9 +43,9 @@ type Capabilities []Capability
 func Offered(provider string) Capabilities {
 	switch provider {
 	case Embedded:
-		return Capabilities{Mesh, StartupTime, ScriptedReadiness}
+		return Capabilities{Mesh, ScriptedMesh, StartupTime, ScriptedReadiness}
 	case Kind:
-		return Capabilities{Kubelet, Traffic, Mesh, StartupTime}
+		return Capabilities{Kubelet, Traffic, Mesh, ScriptedMesh, StartupTime}
 	}
 	return nil
 }

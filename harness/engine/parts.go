@@ -18,8 +18,8 @@ type Parts map[string]toolchain.Artifact
 const (
 	etcd = "etcd"
 	kwok = "kwok"
-	// trafficProgram is the program in the pods of the workload, and the one that sends
-	// requests to them.
+	// trafficProgram is the program in the pods of the workload, the one that sends
+	// requests to them, and the one of the proxies that connect to istiod.
 	trafficProgram = "traffic"
 )
 
@@ -30,7 +30,10 @@ func Requests(cell plan.Cell) []toolchain.Request {
 	out := []toolchain.Request{{Component: etcd}, {Component: kwok}}
 	inPods := cluster.Offered(cell.Provider).Has(cluster.Kubelet)
 	if inPods {
-		out = []toolchain.Request{{Component: trafficProgram}}
+		out = nil
+	}
+	if _, mesh := cell.Versions[scenario.Istiod]; mesh || inPods {
+		out = append(out, toolchain.Request{Component: trafficProgram})
 	}
 	for _, c := range toolchain.Catalogue() {
 		version, ok := cell.Versions[c.Name]

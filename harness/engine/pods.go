@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/component/argorollouts"
@@ -30,6 +31,7 @@ type podSite struct {
 	run    *run
 	client *incluster.Client
 	images map[string]toolchain.Image // by component
+	mesh   *controlPlane              // nil where the script does not decide over istiod
 
 	watching context.Context // ends with end
 	stop     context.CancelFunc
@@ -119,7 +121,7 @@ func (s *podSite) install(ctx context.Context) (err error) {
 // start keeps an eye on istiod and starts the run's own controller.
 func (s *podSite) start(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) error {
 	s.watching, s.stop = context.WithCancel(ctx)
-	if err := s.watchIstiod(rec); err != nil {
+	if err := s.istiod(fail, rec); err != nil {
 		return &partFault{istio.Name, err}
 	}
 	if !s.run.has(scenario.ArgoRollouts) {
@@ -129,6 +131,59 @@ func (s *podSite) start(ctx context.Context, fail context.CancelCauseFunc, rec *
 		return &partFault{argorollouts.Name, err}
 	}
 	return nil
+}
+
+// istiod is in the script's hands, or an eye is kept on it.
+func (s *podSite) istiod(fail context.CancelCauseFunc, rec *record.Recorder) (err error) {
+	if s.run.scripted() {
+		s.mesh, err = s.controlPlane(fail, rec)
+		return err
+	}
+	return s.watchIstiod(rec)
+}
+
+// controlPlane is the istiod that is installed, and proxies in pods.
+func (s *podSite) controlPlane(fail context.CancelCauseFunc, rec *record.Recorder) (*controlPlane, error) {
+	r := s.run
+	config := r.cluster.RESTConfig()
+	config.QPS = -1
+	config.Wrap(rec.RecordCalls)
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	installed, err := istio.Installed(istio.Config{REST: r.cluster.RESTConfig()})
+	if err != nil {
+		return nil, err
+	}
+	all := r.newProxies(s.watching, fail, rec)
+	all.fleet = &fleetPods{proxies: all, client: s.client, image: s.images[trafficProgram].Ref}
+	held, err := istio.Hold(s.watching, installed, istio.DeploymentConfig{
+		Kube: kube, Chart: s.chart, Clock: r.engine.Clock, Observer: r.observer(fail, rec, func([]istio.Endpoint) {}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &controlPlane{proxies: all, istiods: held}, nil
+}
+
+// chart has the charts and the image of a version of istiod, which every node has
+// when it returns.
+func (s *podSite) chart(ctx context.Context, version string, c *istio.Config) error {
+	artifact, err := s.run.istiodOf(ctx, version)
+	if err != nil {
+		return err
+	}
+	c.Assets, c.Image = artifact.Assets, s.images[scenario.Istiod].Ref
+	if artifact.Version == s.run.parts[scenario.Istiod].Version {
+		return nil
+	}
+	image, err := s.run.engine.Builder.Image(ctx, artifact, toolchain.ImageSpec{User: istio.User})
+	if err != nil {
+		return fmt.Errorf("the image of istiod %s: %w", version, err)
+	}
+	c.Image = image.Ref
+	return s.run.cluster.(cluster.ImageLoader).LoadImages(ctx, image.Path)
 }
 
 // watchIstiod records what becomes of istiod. Its end is not that of the run:
@@ -178,7 +233,7 @@ func (s *podSite) controller(ctx context.Context, fail context.CancelCauseFunc, 
 	context.AfterFunc(s.watching, deployed.Release)
 	go watchPart(s.watching, fail, argorollouts.Name, deployed)
 	s.follow(fail, rec, argorollouts.Name, deployed.Log)
-	rec.AddSampler(record.Metrics(argorollouts.Name, deployed.Metrics.URL, sampleInterval, deployed.Metrics.HTTP, controllerMetrics...))
+	rec.AddSampler(record.Metrics(argorollouts.Name, sampleInterval, record.Page{URL: deployed.Metrics.URL, HTTP: deployed.Metrics.HTTP, Prefixes: controllerMetrics}))
 	return nil
 }
 
@@ -205,12 +260,18 @@ func (s *podSite) end() {
 	if s.stop != nil {
 		s.stop()
 	}
+	if s.mesh != nil {
+		_ = s.mesh.close(context.Background()) // nothing is told of it any more
+	}
 	s.logs.Wait()
 }
 
 // furnish gives the script the program of its pods, and a client for them.
 func (s *podSite) furnish(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder, st *stage.Stage) {
 	st.Image = s.images[trafficProgram].Ref
+	if s.mesh != nil {
+		st.ControlPlane = s.mesh
+	}
 	st.Traffic = &sender{run: s.run, client: s.client, image: st.Image, rec: rec, ctx: ctx, fail: fail}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/component/argorollouts"
+	"reckon.dev/reckon/harness/component/istio"
 	"reckon.dev/reckon/harness/record"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/stage"
@@ -13,7 +14,10 @@ import (
 
 // processSite runs components as processes on this machine, on behalf of a
 // cluster whose pods are simulated.
-type processSite struct{ run *run }
+type processSite struct {
+	run  *run
+	mesh *controlPlane // nil where the script does not decide over istiod
+}
 
 var _ site = (*processSite)(nil)
 
@@ -22,6 +26,12 @@ func (*processSite) equip(context.Context, cluster.Cluster) error { return nil }
 // install applies the CRDs.
 func (s *processSite) install(ctx context.Context) error {
 	r := s.run
+	if r.scripted() {
+		r.say("installing the CRDs of Istio %s", r.cell.Versions[scenario.Istiod])
+		if err := istio.InstallCRDs(ctx, r.cluster.RESTConfig(), r.parts[scenario.Istiod].Assets); err != nil {
+			return err
+		}
+	}
 	if !r.has(scenario.ArgoRollouts) {
 		return nil
 	}
@@ -30,6 +40,12 @@ func (s *processSite) install(ctx context.Context) error {
 }
 
 func (s *processSite) start(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) error {
+	if s.run.scripted() {
+		var err error
+		if s.mesh, err = s.controlPlane(ctx, fail, rec); err != nil {
+			return &partFault{istio.Name, err}
+		}
+	}
 	if !s.run.has(scenario.ArgoRollouts) {
 		return nil
 	}
@@ -38,7 +54,7 @@ func (s *processSite) start(ctx context.Context, fail context.CancelCauseFunc, r
 		return &partFault{argorollouts.Name, err}
 	}
 	go watchPart(ctx, fail, argorollouts.Name, controller.Process)
-	rec.AddSampler(record.Metrics(argorollouts.Name, controller.MetricsURL, sampleInterval, nil, controllerMetrics...))
+	rec.AddSampler(record.Metrics(argorollouts.Name, sampleInterval, record.Page{URL: controller.MetricsURL, Prefixes: controllerMetrics}))
 	return nil
 }
 
@@ -47,9 +63,9 @@ var controllerMetrics = []string{"rollout", "controller_clientset", "workqueue_d
 
 func (s *processSite) controller(ctx context.Context, rec *record.Recorder) (*argorollouts.Controller, error) {
 	r := s.run
-	host, ok := r.cluster.(cluster.Host)
-	if !ok {
-		return nil, fmt.Errorf("provider %s cannot run controllers as processes", r.cell.Provider)
+	host, err := s.host()
+	if err != nil {
+		return nil, err
 	}
 	binary, err := r.parts.Path(scenario.ArgoRollouts, "rollouts-controller")
 	if err != nil {
@@ -69,10 +85,53 @@ func (s *processSite) controller(ctx context.Context, rec *record.Recorder) (*ar
 	})
 }
 
-// end has nothing to do: processes end with the cluster.
-func (*processSite) end() {}
+func (s *processSite) host() (cluster.Host, error) {
+	if host, ok := s.run.cluster.(cluster.Host); ok {
+		return host, nil
+	}
+	return nil, fmt.Errorf("provider %s cannot run controllers as processes", s.run.cell.Provider)
+}
 
-func (*processSite) furnish(context.Context, context.CancelCauseFunc, *record.Recorder, *stage.Stage) {
+// controlPlane is istiod and the proxies as processes, none of which is there yet.
+func (s *processSite) controlPlane(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) (*controlPlane, error) {
+	r := s.run
+	host, err := s.host()
+	if err != nil {
+		return nil, err
+	}
+	binary, err := r.parts.Path(trafficProgram, "reckon-traffic")
+	if err != nil {
+		return nil, err
+	}
+	all, fleet := r.newProxies(ctx, fail, rec), &fleetProcess{host: host, binary: binary, fail: fail}
+	all.fleet = fleet
+	return &controlPlane{proxies: all, istiods: istio.NewProcesses(istio.ProcessConfig{
+		Supervisor: host.Supervisor(), Ports: host.ReservePorts, Dir: host.LogDir(), Kubeconfig: r.cluster.Kubeconfig(), Clock: r.engine.Clock,
+		Binary: func(ctx context.Context, version string) (string, error) {
+			a, err := r.istiodOf(ctx, version)
+			if err != nil {
+				return "", err
+			}
+			return a.Path("pilot-discovery")
+		},
+		Observer: r.observer(fail, rec, fleet.setReady),
+	})}, nil
+}
+
+// end ends istiod and the proxies. Others end with the cluster.
+func (s *processSite) end() {
+	if s.mesh == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	_ = s.mesh.close(ctx) // what does not end, ends with the cluster, or keeps it from its end
+}
+
+func (s *processSite) furnish(_ context.Context, _ context.CancelCauseFunc, _ *record.Recorder, st *stage.Stage) {
+	if s.mesh != nil {
+		st.ControlPlane = s.mesh
+	}
 }
 
 // leave has nothing to do: simulated pods cost the next run nothing.

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/e2e-framework/klient"
 
 	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/component/istio"
 	"reckon.dev/reckon/harness/record"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/scenario"
@@ -47,6 +48,15 @@ var rollouts = []schema.GroupVersionResource{
 	{Group: "networking.istio.io", Version: "v1alpha3", Resource: "destinationrules"},
 }
 
+// meshes are what a run records of istiod where it is made of pods and the script
+// decides over it.
+var meshes = []schema.GroupVersionResource{
+	{Group: "apps", Version: "v1", Resource: "deployments"},
+	{Version: "v1", Resource: "pods"},
+	{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
+	{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
+}
+
 // resources are what the run records: its namespace, and in a cluster of its
 // own also events and leases of the whole cluster.
 func (r *run) resources() []record.Resource {
@@ -57,6 +67,11 @@ func (r *run) resources() []record.Resource {
 	var out []record.Resource
 	for _, gvr := range kinds {
 		out = append(out, record.Resource{GVR: gvr, Namespace: r.namespace})
+	}
+	if r.scripted() && r.on.Has(cluster.Kubelet) {
+		for _, gvr := range meshes {
+			out = append(out, record.Resource{GVR: gvr, Namespace: istio.Namespace})
+		}
 	}
 	everywhere := ""
 	if r.shares() {

@@ -534,11 +534,11 @@ func check(s scenario.Scenario, params any, versions map[string]string) error {
 }
 
 // shares says whether a run may use a cluster beside others: not when its script
-// disturbs the cluster itself, nor, where controllers under test watch the whole
+// disturbs the cluster itself or decides over its istiod, nor, where controllers under test watch the whole
 // cluster as processes do, when it brings any.
 func shares(s scenario.Scenario, params any, on cluster.Capabilities) bool {
 	exclusive, ok := s.(scenario.Exclusive)
-	if ok && exclusive.Exclusive(params) {
+	if ok && exclusive.Exclusive(params) || slices.Contains(s.Needs(params), cluster.ScriptedMesh) {
 		return false
 	}
 	return on.Has(cluster.Kubelet) || len(s.Components(on)) == 0

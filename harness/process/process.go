@@ -65,6 +65,12 @@ func (s *Supervisor) launch(spec Spec) (*Process, error) {
 	cmd := exec.Command(spec.Path, spec.Args...)
 	cmd.Dir = spec.Dir
 	cmd.Stdout, cmd.Stderr = sink.writer, sink.writer
+	if spec.Stdin != nil { // a nil *os.File in an interface would not be none
+		cmd.Stdin = spec.Stdin
+	}
+	if spec.Stdout != nil {
+		cmd.Stdout = spec.Stdout
+	}
 	cmd.ExtraFiles = spec.Files
 	cmd.SysProcAttr = attributes(spec.Detached)
 	mark := s.opts.Mark
@@ -158,8 +164,7 @@ func (p *Process) Tail(n int) []string { return tail(p.spec.LogPath, p.log.offse
 // Stop sends SIGTERM, and SIGKILL when the grace period or the context ends. It
 // returns when the child is gone. Stopping a child that has ended is fine.
 func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
-	p.asked.Store(true)
-	p.signal(syscall.SIGTERM)
+	p.Ask(syscall.SIGTERM)
 	timer := p.sup.opts.Clock.NewTimer(grace)
 	defer timer.Stop()
 	select {
@@ -171,6 +176,13 @@ func (p *Process) Stop(ctx context.Context, grace time.Duration) error {
 	return p.Kill(context.WithoutCancel(ctx))
 }
 
+// Ask sends a signal that asks for the end, and does not wait for it. A child that
+// was stopped with SIGSTOP counts as asked: it ends when it is killed.
+func (p *Process) Ask(sig syscall.Signal) error {
+	p.asked.Store(true)
+	return p.signal(sig)
+}
+
 // Kill sends SIGKILL and returns when the child is gone.
 func (p *Process) Kill(ctx context.Context) error {
 	p.kill()
@@ -178,8 +190,7 @@ func (p *Process) Kill(ctx context.Context) error {
 }
 
 func (p *Process) kill() {
-	p.asked.Store(true)
-	p.signal(syscall.SIGKILL)
+	p.Ask(syscall.SIGKILL)
 }
 
 // Signal sends a signal to the child and its group without asking for its end,

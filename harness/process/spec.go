@@ -36,6 +36,9 @@ type Spec struct {
 	// from one goroutine. A call that blocks in the end blocks the child.
 	// A detached child cannot be teed: it would lose its standard output with us.
 	OnLine func(line string)
+	// Stdin and Stdout are the child's standard input and output, of which it gets
+	// copies; nil: none, and the log.
+	Stdin, Stdout *os.File
 	// Files are inherited as file descriptors 3 and up. They stay open as long
 	// as the child lives, which is what makes them useful: as reservations.
 	Files []*os.File

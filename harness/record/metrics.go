@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,26 +21,37 @@ import (
 // maxMetrics bounds one page of metrics, in bytes.
 const maxMetrics = 64 << 20
 
-// Metrics makes a sampler of a Prometheus endpoint. It takes metrics whose
-// name begins with one of the prefixes, or all when there are none: counters,
-// gauges and untyped values under their name, histograms and summaries as
-// <name>_sum and <name>_count. Not a number and infinite are left out.
+// Page is a page of Prometheus text, and what of it is sampled.
+type Page struct {
+	URL string
+	// HTTP is the client; nil: the default one.
+	HTTP *http.Client
+	// Prefixes of the names of metrics that are taken; none: all are.
+	Prefixes []string
+	// Buckets are the names of histograms of which the buckets are taken too.
+	Buckets []string
+	// Labels are added to those of each sample: which of several replicas it is, say.
+	Labels map[string]string
+}
+
+// Metrics makes a sampler of a page: counters, gauges and untyped values under
+// their name, histograms and summaries as <name>_sum and <name>_count, buckets as
+// <name>_bucket with the label le, counted from the lowest on as the page does.
+// Not a number and infinite are left out.
 //
 // The first sample is full. Later ones hold only the values that changed, so
 // silence in a recording means "as before" while the sampler's log has no error.
-func Metrics(name, url string, interval time.Duration, client *http.Client, prefixes ...string) Sampler {
-	m := &scraper{url: url, http: client, prefixes: prefixes, last: map[string]float64{}}
-	if m.http == nil {
-		m.http = http.DefaultClient
+func Metrics(name string, interval time.Duration, page Page) Sampler {
+	m := &scraper{Page: page, last: map[string]float64{}}
+	if m.HTTP == nil {
+		m.HTTP = http.DefaultClient
 	}
 	return Sampler{Name: name, Interval: interval, Sample: m.sample}
 }
 
 type scraper struct {
-	url      string
-	http     *http.Client
-	prefixes []string
-	last     map[string]float64
+	Page
+	last map[string]float64
 }
 
 func (m *scraper) sample(ctx context.Context) ([]recording.Sample, error) {
@@ -60,41 +72,47 @@ func (m *scraper) sample(ctx context.Context) ([]recording.Sample, error) {
 }
 
 func (m *scraper) scrape(ctx context.Context) (map[string]*dto.MetricFamily, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.URL, nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeTextPlain)))
-	resp, err := m.http.Do(req)
+	resp, err := m.HTTP.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: %s", m.url, resp.Status)
+		return nil, fmt.Errorf("GET %s: %s", m.URL, resp.Status)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(io.LimitReader(resp.Body, maxMetrics))
 	if err != nil {
-		return nil, fmt.Errorf("GET %s: %w", m.url, err)
+		return nil, fmt.Errorf("GET %s: %w", m.URL, err)
 	}
 	return families, nil
 }
 
 func (m *scraper) selected(name string) bool {
-	return len(m.prefixes) == 0 ||
-		slices.ContainsFunc(m.prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	return len(m.Prefixes) == 0 ||
+		slices.ContainsFunc(m.Prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // changed appends what of a metric differs from its last sample.
 func (m *scraper) changed(out []recording.Sample, name string, metric *dto.Metric) []recording.Sample {
-	labels, id := labelsOf(metric)
-	add := func(series string, value float64) {
-		last, known := m.last[series+id]
+	labels, id := m.labelsOf(metric)
+	add := func(series string, value float64, le ...string) {
+		key, labels := series+id, labels
+		if len(le) > 0 {
+			key += "\xff" + le[0]
+			labels = maps.Clone(labels)
+			labels["le"] = le[0]
+		}
+		last, known := m.last[key]
 		if !finite(value) || known && last == value {
 			return
 		}
-		m.last[series+id] = value
+		m.last[key] = value
 		out = append(out, recording.Sample{Series: series, Labels: labels, Value: value})
 	}
 	switch {
@@ -107,6 +125,11 @@ func (m *scraper) changed(out []recording.Sample, name string, metric *dto.Metri
 	case metric.Histogram != nil:
 		add(name+"_sum", metric.Histogram.GetSampleSum())
 		add(name+"_count", float64(metric.Histogram.GetSampleCount()))
+		if slices.Contains(m.Buckets, name) {
+			for _, b := range metric.Histogram.GetBucket() {
+				add(name+"_bucket", float64(b.GetCumulativeCount()), strconv.FormatFloat(b.GetUpperBound(), 'g', -1, 64))
+			}
+		}
 	case metric.Summary != nil:
 		add(name+"_sum", metric.Summary.GetSampleSum())
 		add(name+"_count", float64(metric.Summary.GetSampleCount()))
@@ -114,9 +137,11 @@ func (m *scraper) changed(out []recording.Sample, name string, metric *dto.Metri
 	return out
 }
 
-func labelsOf(metric *dto.Metric) (labels map[string]string, id string) {
+// labelsOf are a metric's labels with those of the page, and an id made of them.
+func (m *scraper) labelsOf(metric *dto.Metric) (labels map[string]string, id string) {
 	var b strings.Builder
-	labels = make(map[string]string, len(metric.GetLabel()))
+	labels = make(map[string]string, len(metric.GetLabel())+len(m.Labels))
+	maps.Copy(labels, m.Labels)
 	for _, l := range metric.GetLabel() { // in the order of the page, which is stable
 		labels[l.GetName()] = l.GetValue()
 		fmt.Fprintf(&b, "\xff%s\xff%s", l.GetName(), l.GetValue())

@@ -140,7 +140,7 @@ func TestMetricsAreSampledInFullOnceAndThenByChange(t *testing.T) {
 		fmt.Fprintf(w, metricsPage, n.Add(1))
 	}))
 	defer srv.Close()
-	s := Metrics("app", srv.URL, time.Second, srv.Client(), "app_")
+	s := Metrics("app", time.Second, Page{URL: srv.URL, HTTP: srv.Client(), Prefixes: []string{"app_"}})
 	first, err := s.Sample(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestAPageThatIsNoMetricsIsAnError(t *testing.T) {
 		"refused":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
 	} {
 		srv := httptest.NewServer(handler)
-		if _, err := Metrics("app", srv.URL, time.Second, nil).Sample(t.Context()); err == nil {
+		if _, err := Metrics("app", time.Second, Page{URL: srv.URL}).Sample(t.Context()); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 		srv.Close()

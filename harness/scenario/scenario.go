@@ -19,7 +19,8 @@ const (
 	// differs from that of Kubernetes; see ControllerManagerVersion.
 	ControllerManager = "kube-controller-manager"
 	ArgoRollouts      = "argo-rollouts"
-	// Istiod takes part where pods can be reached and a scenario routes requests.
+	// Istiod takes part where pods can be reached and a scenario routes requests, and
+	// where a scenario needs cluster.ScriptedMesh.
 	Istiod = "istiod"
 )
 

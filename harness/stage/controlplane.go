@@ -11,6 +11,12 @@ import (
 // are real they are the chart's Deployment, and kube-proxy chooses. What becomes
 // of each replica and of each connection is recorded.
 type ControlPlane interface {
+	Replicas
+	Proxies
+}
+
+// Replicas are istiod's.
+type Replicas interface {
 	// Deploy starts istiod and returns once every replica is Ready. An istiod that
 	// does not get Ready is an error with the end of its log.
 	Deploy(ctx context.Context, spec Istiod) error
@@ -27,7 +33,10 @@ type ControlPlane interface {
 	// AwaitReady waits until exactly so many replicas are there and all are Ready.
 	// After the limit it returns ErrNotReached.
 	AwaitReady(ctx context.Context, replicas int, limit time.Duration) error
+}
 
+// Proxies are a fleet of those that connect to istiod.
+type Proxies interface {
 	// Connect starts the proxies, and returns once each has been admitted.
 	Connect(ctx context.Context, fleet Fleet) error
 	// Grow adds proxies, evenly over a time, and returns when the last has begun.
@@ -57,8 +66,8 @@ type Eviction struct {
 	// By is "SIGTERM", "SIGKILL" or "SIGSTOP" for processes, "eviction" (the
 	// Eviction API), "delete" or "force" (no grace period) for pods.
 	By string
-	// ReplacedAfter is how long after its end a process is started in its place;
-	// negative: never. Pods are replaced by their Deployment.
+	// ReplacedAfter is how long after it was taken away a process is started in its
+	// place; negative: never. Pods are replaced by their Deployment, at once.
 	ReplacedAfter time.Duration
 }
 

@@ -40,6 +40,8 @@ type Stage struct {
 	Readiness *Readiness
 	// Traffic is nil where pods cannot be reached.
 	Traffic Traffic
+	// ControlPlane is nil where the scenario does not need cluster.ScriptedMesh.
+	ControlPlane ControlPlane
 	// Image is that of the program in the workload's pods, where pods are real.
 	Image string
 	Clock clock.Clock

@@ -114,6 +114,10 @@ func Install(ctx context.Context, c Config) (*Istio, error) {
 // removeTime bounds the removal of what could not be installed.
 const removeTime = 30 * time.Second
 
+// Installed is an Istio that was installed before, in the namespace of the
+// configuration, of which nothing else is looked at.
+func Installed(c Config) (*Istio, error) { return newIstio(c) }
+
 func newIstio(c Config) (*Istio, error) {
 	c = c.complete()
 	client, err := incluster.New(c.REST)
@@ -156,33 +160,43 @@ func (i *Istio) install(ctx context.Context) (began bool, err error) {
 // every istiod is of the new version and Ready. A failed upgrade is left as it
 // is. The namespace stays that of the installation.
 func (i *Istio) Upgrade(ctx context.Context, c Config) error {
-	c.REST, c.Namespace = i.config.REST, i.config.Namespace
-	if err := i.upgrade(ctx, c.complete()); err != nil {
+	charts, err := i.upgrade(ctx, c)
+	if err == nil {
+		err = i.await(ctx, charts)
+	}
+	if err != nil {
 		return fmt.Errorf("upgrading Istio: %w", err)
 	}
 	return nil
 }
 
-func (i *Istio) upgrade(ctx context.Context, c Config) error {
+// Roll is Upgrade without the waiting: the Deployment rolls when it returns.
+func (i *Istio) Roll(ctx context.Context, c Config) error {
+	if _, err := i.upgrade(ctx, c); err != nil {
+		return fmt.Errorf("upgrading Istio: %w", err)
+	}
+	return nil
+}
+
+func (i *Istio) upgrade(ctx context.Context, c Config) (charts, error) {
+	c.REST, c.Namespace = i.config.REST, i.config.Namespace
+	c = c.complete()
 	charts, err := loadCharts(c.Assets)
 	if err != nil {
-		return err
+		return charts, err
 	}
 	h, err := i.helm(ctx)
 	if err != nil {
-		return err
+		return charts, err
 	}
 	defer h.close()
 	i.config = c
 	c.Progress("upgrading Istio's base")
 	if err := h.upgrade(releaseBase, charts.base, baseValues()); err != nil {
-		return err
+		return charts, err
 	}
 	c.Progress("upgrading istiod")
-	if err := h.upgrade(releaseIstiod, charts.istiod, c.values()); err != nil {
-		return err
-	}
-	return i.await(ctx, charts)
+	return charts, h.upgrade(releaseIstiod, charts.istiod, c.values())
 }
 
 // await waits for the CRDs to be served, and for istiod.
