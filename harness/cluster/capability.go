@@ -20,6 +20,9 @@ const (
 	// connect to them. A run that needs it has a cluster of its own: there is one
 	// istiod in a cluster.
 	ScriptedMesh Capability = "scripted-mesh"
+	// Processes: istiod's replicas are processes, which can be sent any signal, and of
+	// which the script says when others take their place.
+	Processes Capability = "processes"
 	// StartupTime: pods can be given the time that they take to become Ready.
 	StartupTime Capability = "start-up-time"
 	// ScriptedReadiness: the script decides which pods are Ready, with the
@@ -43,7 +46,7 @@ type Capabilities []Capability
 func Offered(provider string) Capabilities {
 	switch provider {
 	case Embedded:
-		return Capabilities{Mesh, ScriptedMesh, StartupTime, ScriptedReadiness}
+		return Capabilities{Mesh, ScriptedMesh, Processes, StartupTime, ScriptedReadiness}
 	case Kind:
 		return Capabilities{Kubelet, Traffic, Mesh, ScriptedMesh, StartupTime}
 	}

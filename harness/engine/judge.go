@@ -102,6 +102,11 @@ func judgeStream(in io.Reader, predict Predict) (report.Run, error) {
 	if err != nil {
 		return report.Run{}, err
 	}
+	if prediction.Computed != nil {
+		for _, computed := range prediction.Computed(set) {
+			set.Add(computed)
+		}
+	}
 	gate := judge.Gate{Claims: r.Header.Gate["claims"], Guards: r.Header.Gate["guards"]}
 	verdict, err := judge.Judge(r.Header, prediction, set, gate)
 	if err != nil {

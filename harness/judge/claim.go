@@ -58,6 +58,10 @@ type Prediction struct {
 	Notes []string
 	// Definitions are the series that claims, guards and charts read.
 	Definitions []series.Definition
+	// Computed makes further series of a recording, such as what a model has that was
+	// told when things happened in it. Nil: there are none. A series that cannot be
+	// computed is there without points.
+	Computed func(set *series.Set) []*series.Series
 	// Chart says what the report draws.
 	Chart Chart
 	// Measures are what the report tells of the traffic without judging it.
@@ -90,6 +94,9 @@ type Panel struct {
 	// line of kind Rare is ever above zero.
 	None  string
 	Lines []Line
+	// Each draws every series whose name begins so, beside Lines: those of replicas
+	// that a recording tells of by names that nobody knows before.
+	Each string
 }
 
 // LineKind is how a series is drawn.

@@ -126,7 +126,7 @@ func (t track) text() bool {
 func (b *chartBuilder) panel(_ int, p judge.Panel) error {
 	out := panel{Title: p.Title, Unit: p.Unit, Height: panelHeight, HatchTop: px(hatchTop), HatchHeight: px(panelBottom - hatchTop)}
 	var tracks []track
-	for _, l := range p.Lines {
+	for _, l := range b.lines(p) {
 		t, err := b.track(l)
 		if err != nil {
 			return err
@@ -155,6 +155,18 @@ func (b *chartBuilder) panel(_ int, p judge.Panel) error {
 	b.plot(&out, tracks)
 	b.out.Panels = append(b.out.Panels, out)
 	return nil
+}
+
+// lines are those of the panel and one for each series that it draws by name.
+func (b *chartBuilder) lines(p judge.Panel) []judge.Line {
+	out := slices.Clone(p.Lines)
+	if p.Each == "" {
+		return out
+	}
+	for _, s := range b.set.Beginning(p.Each) {
+		out = append(out, judge.Line{Series: s.Name, Label: strings.TrimPrefix(s.Name, p.Each)})
+	}
+	return out
 }
 
 func (b *chartBuilder) track(l judge.Line) (track, error) {

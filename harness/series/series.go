@@ -13,6 +13,7 @@ package series
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -161,6 +162,26 @@ func (s *Set) Get(name string) (*Series, error) {
 		return got, nil
 	}
 	return nil, fmt.Errorf("%w %q", ErrUnknown, name)
+}
+
+// Add puts a computed series beside those that were read. It takes the place of one
+// of the same name.
+func (s *Set) Add(computed *Series) {
+	if s.byName[computed.Name] == nil {
+		s.names = append(s.names, computed.Name)
+	}
+	s.byName[computed.Name] = computed
+}
+
+// Beginning are the series whose names begin so, by name.
+func (s *Set) Beginning(prefix string) []*Series {
+	var out []*Series
+	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+		if strings.HasPrefix(name, prefix) {
+			out = append(out, s.byName[name])
+		}
+	}
+	return out
 }
 
 // Names lists the series in the order of their definitions.

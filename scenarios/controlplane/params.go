@@ -93,7 +93,7 @@ func (f Fleet) Check() error {
 }
 
 // Needs is istiod, on any cluster that it runs against.
-func (f Fleet) Needs() cluster.Capabilities { return cluster.Capabilities{cluster.Mesh} }
+func (f Fleet) Needs() cluster.Capabilities { return cluster.Capabilities{cluster.ScriptedMesh} }
 
 // Components take part beside the cluster.
 func Components(cluster.Capabilities) []string { return []string{scenario.Istiod} }

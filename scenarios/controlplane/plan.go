@@ -30,8 +30,8 @@ const (
 	Force    = "force"
 )
 
-// departure is how connections learn that their replica has left.
-func departure(how string) mesh.Departure {
+// Departure is how connections learn that their replica has left.
+func Departure(how string) mesh.Departure {
 	switch how {
 	case SIGKILL, Force:
 		return mesh.Cut()
@@ -59,7 +59,7 @@ func (f Fleet) plan(fleet *series.Fleet, window series.Interval) (mesh.Plan, err
 	}
 	for i, r := range replicas {
 		if r.to < window.To {
-			out.Events = append(out.Events, mesh.Leave(r.to-window.From, departure(r.how), i)...)
+			out.Events = append(out.Events, mesh.Leave(r.to-window.From, Departure(r.how), i)...)
 		}
 	}
 	at := arrivals(fleet)

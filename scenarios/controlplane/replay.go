@@ -74,17 +74,17 @@ func (r *replay) play(set *series.Set) error {
 	return err
 }
 
-// last is the last reading that the recording reaches.
+// at is a reading of the model as a time of the recording.
 func (r *replay) at(reading int) time.Duration {
 	return r.window.From + r.bands.Plan.Readings[reading]
 }
 
 // observed are the values of a series at the model's readings, from one time of the
-// run to another.
+// run to another. The first reading is left out: the model knows of no second before it.
 func (r *replay) observed(s *series.Series, in series.Interval, scale float64) []mesh.Observation {
 	var out []mesh.Observation
-	for i, at := range r.bands.Plan.Readings {
-		t := r.at(i)
+	for i, at := range r.bands.Plan.Readings[1:] {
+		t := r.at(i + 1)
 		if p, ok := s.At(t); ok && in.Contains(t) {
 			out = append(out, mesh.Observation{At: at, Value: p.Value.Num * scale})
 		}

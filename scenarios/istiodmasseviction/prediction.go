@@ -1,0 +1,61 @@
+package istiodmasseviction
+
+import (
+	"fmt"
+	"time"
+
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/model/mesh"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/scenarios/controlplane"
+)
+
+// Predict plays the model with nominal start times; its claims play it with the
+// recorded ones.
+func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
+	p := in.Params.(*Params)
+	n, err := p.Nominal(p.events())
+	if err != nil {
+		return judge.Prediction{}, err
+	}
+	k := controlplane.NewKey(p.Fleet)
+	typical, longest := n.OutageTexts()
+	out := k.Prediction(in.Guards)
+	out.Claims = k.Steady()
+	out.Claims = append(out.Claims,
+		k.Spread(StepEvict, n.SpreadText(), mesh.RulePlateau, mesh.RuleWave),
+		k.Reconnects(StepEvict, n.RateText(p.Lifetime().Shortest()), mesh.RuleEcho, mesh.RuleDeadTime),
+		k.Even(n.EvenText(), mesh.RuleHardEnd),
+	)
+	out.Claims = append(out.Claims, k.Outages(typical, longest)...)
+	out.Claims = append(out.Claims, k.Back(p.Connections))
+	out.Tables = []judge.Table{p.laws(), n.Table("the fleet after the eviction")}
+	return out, nil
+}
+
+// laws are the numbers of the closed forms, for people.
+func (p *Params) laws() judge.Table {
+	loss := mesh.MassLoss{
+		Connections: p.Connections, Replicas: p.Replicas, Lost: p.Evict, Back: p.Evict,
+		ReadyAfter: p.ReplacedAfter.Std() + controlplane.Start, Lifetime: p.Lifetime(),
+	}
+	dead, _ := loss.DeadTime()
+	over, _ := loss.Over()
+	admitted := "nobody is left to ask"
+	if d, ok := loss.Admission(p.Limit()); ok {
+		admitted = seconds(d)
+	}
+	return controlplane.Laws(
+		[2]string{"reconnects in equilibrium", fmt.Sprintf("%.2f 1/s", loss.Fleet().ReconnectRate())},
+		[2]string{"CoV that chance alone makes", fmt.Sprintf("%.1f ± %.1f %%", 100*loss.Fleet().Floor(), 100*loss.Fleet().FloorSpread())},
+		[2]string{"orphans", fmt.Sprintf("%.0f of %d", loss.Orphans(), p.Connections)},
+		[2]string{fmt.Sprintf("until they are admitted, at %.3g a second and replica, back-off aside", p.Limit()), admitted},
+		[2]string{"CoV when the replacements are Ready, if all orphans have landed before", fmt.Sprintf("%.0f %%", 100*loss.Peak())},
+		[2]string{"replicas that carry the load then", fmt.Sprintf("%.1f of %d", mesh.EffectiveReplicas(loss.Fleet().Replicas, loss.Peak()), loss.Fleet().Replicas)},
+		[2]string{"nothing moves an orphan for", seconds(dead)},
+		[2]string{"every orphan has moved after", seconds(over)},
+		[2]string{"the echo, from the one to the other", fmt.Sprintf("%.1f 1/s", loss.WaveRate())},
+	)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
