@@ -13,16 +13,19 @@ type Metric string
 
 // The metrics.
 const (
-	CoV         Metric = "CoV"           // a ratio
-	MaxOverMean Metric = "max/mean"      // a ratio
-	Connects    Metric = "connects/s"    // streams per second since the reading before
-	Connected   Metric = "connections"   // on Ready replicas
-	lowest             = 0.05            // share of the runs below a band
-	highest            = 1 - lowest      // and not above it
-	coverage           = 0.99            // share of the runs that a tolerance lets pass
-	leastRuns          = 100             // of fewer, the quantile of coverage is their maximum
-	rounding           = 1e-6            // relative, of the bands' 32-bit numbers
-	maxNumbers         = 400_000_000 / 4 // what bands may hold
+	CoV         Metric = "CoV"         // a ratio
+	MaxOverMean Metric = "max/mean"    // a ratio
+	Connects    Metric = "connects/s"  // streams per second since the reading before
+	Connected   Metric = "connections" // on Ready replicas
+)
+
+const (
+	lowest     = 0.05        // share of the runs below a band
+	highest    = 0.95        // share of the runs not above it
+	coverage   = 0.99        // share of the runs that a tolerance lets pass
+	leastRuns  = 100         // of fewer, the quantile of coverage is their maximum
+	rounding   = 1e-6        // relative, of the bands' 32-bit numbers
+	maxNumbers = 100_000_000 // that bands may keep: 400 MB
 )
 
 // Metrics returns all metrics.
@@ -54,7 +57,8 @@ type Bands struct {
 	Connects      Sample // streams made after 0
 	Refusals      Sample
 	Unserved      Sample // orphans without a replica at the last reading
-	OutageMedian  Sample // seconds, of the orphans of a run that were served again
+	OutageMedian  Sample // seconds without a replica, of the orphans of a run that were served again
+	OutageP99     Sample // seconds, 99th percentile of the same
 	OutageHighest Sample // seconds; missing as LastOrphan
 
 	// values has, for each metric, the readings one after the other, each with all runs.
@@ -105,9 +109,9 @@ func (b *Bands) keep(run int, path *Path) {
 
 // totals are the numbers of a whole run, of each run.
 type totals struct {
-	even, lastOrphan, connects, refusals, unserved, median, highest []float64
-	runs                                                            int
-	outages                                                         []float64
+	even, lastOrphan, connects, refusals, unserved, median, p99, highest []float64
+	runs                                                                 int
+	outages                                                              []float64
 }
 
 func newTotals(runs int) *totals { return &totals{runs: runs} }
@@ -123,7 +127,9 @@ func (t *totals) add(path *Path) {
 		return
 	}
 	t.outages = sortedCopy(t.outages, path.Outages)
-	t.median = append(t.median, quantile(t.outages, 0.5*float64(len(t.outages)-1)))
+	last := float64(len(t.outages) - 1)
+	t.median = append(t.median, quantile(t.outages, 0.5*last))
+	t.p99 = append(t.p99, quantile(t.outages, 0.99*last))
 	if at, ok := path.LastOrphan(); ok {
 		t.lastOrphan = append(t.lastOrphan, at.Seconds())
 		t.highest = append(t.highest, t.outages[len(t.outages)-1])
@@ -134,7 +140,7 @@ func (t *totals) into(b *Bands) {
 	sample := func(values []float64) Sample { return newSample(values, t.runs-len(values)) }
 	b.Even, b.LastOrphan = sample(t.even), sample(t.lastOrphan)
 	b.Connects, b.Refusals, b.Unserved = sample(t.connects), sample(t.refusals), sample(t.unserved)
-	b.OutageMedian, b.OutageHighest = sample(t.median), sample(t.highest)
+	b.OutageMedian, b.OutageP99, b.OutageHighest = sample(t.median), sample(t.p99), sample(t.highest)
 }
 
 // A Band is what a metric is at one reading: of the runs, 5 % lie below Low and 5 % above
