@@ -160,7 +160,15 @@ func TestSamples(t *testing.T) {
 			t.Errorf("rank of %g is %g, want %g", x, got, want)
 		}
 	}
+	for x, want := range map[float64]bool{0.9: false, 1: false, 2: true, 3: true, 4.1: false} {
+		if got := s.Holds(x, 0.5); got != want {
+			t.Errorf("%g in the middle of the sample: %v", x, got)
+		}
+	}
 	var none Sample
+	if none.Holds(0, 0.99) {
+		t.Error("an empty sample holds something")
+	}
 	if _, ok := none.Quantile(0.5); ok || none.Rank(1) != 0 || none.Mean() != 0 || none.SD() != 0 {
 		t.Error("an empty sample has numbers")
 	}

@@ -56,30 +56,22 @@ func TestIncidentHasValidInputs(t *testing.T) {
 	near(t, "peak of the carriers that it implies", i.Loss.Peak(), i.Peak, 1e-9)
 }
 
-// TestIncidentSimulated: kills in two parts and replacements one by one, as an incident
-// goes. 1,000 runs; the numbers seen must be within reach of the model.
+// TestIncidentSimulated is one way in which the incident can have gone: ten replicas and
+// nine more half a minute later, a replacement each 8 s. Seen were a CoV of 146.5 % for
+// about 15 minutes. Even again it is earlier here than after the 19.2 minutes seen, whose
+// last orphans came back after two and a half.
 func TestIncidentSimulated(t *testing.T) {
-	events := append(Leave(0, Cut(), First(10)...), Leave(30*time.Second, Cut(), 10, 11, 12, 13, 14, 15, 16, 17, 18)...)
+	events := append(Leave(0, Cut(), First(10)...), Leave(30*time.Second, Cut(), First(19)[10:]...)...)
 	events = append(events, Ready(Spaced(19, 8*time.Second, 19*8*time.Second)...)...)
 	b := simulate(t, Plan{
 		Connections: 862, Replicas: 24, Lifetime: waiting(15 * time.Minute), Start: Equilibrium, Events: events,
 		RequestLimit: RequestLimit(1), Gap: EnvoyGap, Readings: Every(5*time.Second, 25*time.Minute),
 	}, 200)
-	peak, until := 0.0, 0.0
-	curve := b.Curve(CoV)
-	for _, band := range curve {
-		peak = max(peak, band.Mean)
-	}
-	for _, band := range curve {
-		if band.Mean > 0.8*peak {
-			until = band.At.Minutes()
-		}
-	}
-	// Simulated before: 134 %, above four fifths of it until 12.5 min, even at 16.7 min.
-	near(t, "peak", peak, 1.34, 0.04)
-	near(t, "plateau, minutes", until, 12.5, 0.5)
+	peak, until := plateau(b)
+	near(t, "peak", peak, 1.465, 0.06)
+	near(t, "plateau, minutes", until, 14, 1)
 	even, ok := b.Even.Quantile(0.5)
-	near(t, "even, minutes", even/60, 16.7, 0.7)
+	near(t, "even, minutes", even/60, 17, 0.7)
 	if !ok {
 		t.Error("never even")
 	}

@@ -131,6 +131,17 @@ func (m MassLoss) WaveRate() float64 {
 	return m.Orphans() / (2 * jitter * m.Lifetime.Age.Seconds())
 }
 
+// Plan is the loss for the simulator: the first replicas leave, all replacements become
+// Ready together; read each second as a ScaleOut's. Give it the request limit in force,
+// and for Events the times at which the replacements were really seen Ready.
+func (m MassLoss) Plan(how Departure) Plan {
+	return Plan{
+		Connections: m.Connections, Replicas: m.Replicas, Lifetime: m.Lifetime, Start: Equilibrium, Gap: EnvoyGap,
+		Events:   append(Leave(0, how, First(m.Lost)...), Ready(Spaced(m.Back, m.ReadyAfter, m.ReadyAfter)...)...),
+		Readings: Every(time.Second, m.ReadyAfter+horizon(m.Lifetime)),
+	}
+}
+
 // Admission is how long the orphans need to be admitted by the survivors under a limit of
 // new streams per second and replica, back-off aside. It is 0 without a limit (0), and
 // not ok with a limit and nobody to ask.

@@ -29,25 +29,24 @@ func (s Sample) Quantile(p float64) (float64, bool) {
 }
 
 // Rank is the share of the runs whose number is at most x, 0 of an empty sample.
-func (s Sample) Rank(x float64) float64 {
-	runs := len(s.Values) + s.Missing
-	if runs == 0 {
-		return 0
-	}
-	n, _ := slices.BinarySearchFunc(s.Values, x, func(v, x float64) int {
-		if v <= x {
-			return -1
-		}
-		return 1
-	})
-	return float64(n) / float64(runs)
+func (s Sample) Rank(x float64) float64 { return s.below(math.Nextafter(x, math.Inf(1))) }
+
+func (s Sample) below(x float64) float64 {
+	n, _ := slices.BinarySearch(s.Values, x)
+	return float64(n) / float64(max(len(s.Values)+s.Missing, 1))
 }
 
-// Mean and standard deviation are those of the runs that have a number, 0 of fewer than
-// one and two.
+// Holds says whether x lies in the middle share of the runs, such as 0.99 of them; never
+// in an empty sample.
+func (s Sample) Holds(x, share float64) bool {
+	tail := (1 - share) / 2
+	return len(s.Values) > 0 && s.Rank(x) >= tail && 1-s.below(x) >= tail
+}
+
+// Mean is that of the runs that have a number, 0 of none.
 func (s Sample) Mean() float64 { return mean(s.Values) }
 
-// SD is the sample standard deviation.
+// SD is their sample standard deviation, 0 of fewer than two.
 func (s Sample) SD() float64 { return deviation(s.Values, mean(s.Values)) }
 
 // quantile is the value at a position between two of a sorted slice.

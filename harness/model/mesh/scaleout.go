@@ -109,3 +109,21 @@ func (s ScaleOut) EvenAt() (time.Duration, bool) {
 	}
 	return end, true
 }
+
+// Plan is the scale-out for the simulator, with a proxy's gap and no request limit, read
+// each second until a fifth of the longest life after the end, an hour if it is endless.
+func (s ScaleOut) Plan() Plan {
+	return Plan{
+		Connections: s.Connections, Replicas: s.From, Lifetime: s.Lifetime, Start: Equilibrium, Gap: EnvoyGap,
+		Events:   append(Ready(make([]time.Duration, max(0, s.To-s.From))...), Arrive(s.Joining, 0, 0)...),
+		Readings: Every(time.Second, horizon(s.Lifetime)),
+	}
+}
+
+// horizon is when everything has chosen anew, and some time after that.
+func horizon(l Lifetime) time.Duration {
+	if l.Endless() {
+		return time.Hour
+	}
+	return l.Longest() + l.Longest()/5
+}

@@ -261,3 +261,21 @@ func TestARunTakesNoMemory(t *testing.T) {
 		t.Errorf("%g allocations in a run", n)
 	}
 }
+
+// TestBackOffBeginsAnew: a client that was refused often and then served is as fast as
+// any other when it loses its replica again.
+func TestBackOffBeginsAnew(t *testing.T) {
+	b := simulate(t, Plan{
+		Connections: 60, Replicas: 1, Start: Equilibrium, RequestLimit: 5, Gap: EnvoyGap,
+		Events:   slices.Concat(Ready(0, 200*time.Second), Leave(0, Cut(), 0), Leave(200*time.Second, Cut(), 1)),
+		Readings: []time.Duration{at(5), at(10), at(190), at(205), at(210)},
+	}, 1000)
+	curve := b.Curve(Connected)
+	if curve[2].Low != 60 {
+		t.Fatalf("not all are back before the second loss: %+v", curve[2])
+	}
+	for i := range 2 {
+		first, second := curve[i], curve[i+3]
+		near(t, "connected after the second loss", second.Mean, first.Mean, 4*math.Hypot(first.SD, second.SD)/math.Sqrt(1000))
+	}
+}

@@ -1,0 +1,137 @@
+package mesh
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// A Tolerance is how far a single run may be off without being unusual. The readings of a
+// run are correlated, so the limits are not binomial ones: they are quantiles of what the
+// simulated runs themselves do, each held against the bands.
+type Tolerance struct {
+	Readings int
+	Outside  float64 // 99 % of the runs have at most this share of readings outside the band
+	Distance float64 // 99 % are never farther from the mean, in standard deviations
+	// FalseAlarm is the share of the runs that break one or the other.
+	FalseAlarm float64
+}
+
+// Tolerance is that of the readings from one time to another, both included.
+func (b *Bands) Tolerance(m Metric, from, to time.Duration) (Tolerance, error) {
+	var readings []int
+	for i, at := range b.Plan.Readings {
+		if at >= from && at <= to {
+			readings = append(readings, i)
+		}
+	}
+	if err := b.usable(m, len(readings)); err != nil {
+		return Tolerance{}, err
+	}
+	_, tolerance := b.tolerance(m, readings)
+	return tolerance, nil
+}
+
+func (b *Bands) usable(m Metric, readings int) error {
+	switch {
+	case b.values[m] == nil:
+		return fmt.Errorf("unknown metric %q (known: %v)", m, Metrics())
+	case readings == 0:
+		return fmt.Errorf("no reading of %s to judge", m)
+	}
+	return nil
+}
+
+// tolerance also returns the bands of the readings.
+func (b *Bands) tolerance(m Metric, readings []int) ([]Band, Tolerance) {
+	bands := make([]Band, len(readings))
+	outside, farthest := make([]float64, b.Runs), make([]float64, b.Runs)
+	var scratch []float32
+	for i, reading := range readings {
+		bands[i], scratch = b.band(m, reading, scratch)
+		grain := b.grain(m, reading)
+		for run, v := range b.column(m, reading) {
+			if !bands[i].holds(float64(v)) {
+				outside[run]++
+			}
+			farthest[run] = max(farthest[run], bands[i].distance(float64(v), grain))
+		}
+	}
+	for run := range outside {
+		outside[run] /= float64(len(readings))
+	}
+	position := coverage * float64(b.Runs-1)
+	out := Tolerance{
+		Readings: len(readings),
+		Outside:  quantile(sortedCopy(nil, outside), position),
+		Distance: quantile(sortedCopy(nil, farthest), position),
+	}
+	for run := range outside {
+		if outside[run] > out.Outside || farthest[run] > out.Distance {
+			out.FalseAlarm += 1 / float64(b.Runs)
+		}
+	}
+	return bands, out
+}
+
+// An Observation is what was read of a fleet at one time.
+type Observation struct {
+	At    time.Duration
+	Value float64
+}
+
+// An Outcome is an observed run held against the bands.
+type Outcome struct {
+	Metric    Metric
+	Inside    bool
+	Outside   int     // readings outside the band
+	Share     float64 // of the readings
+	Distance  float64 // the greatest from the mean, in standard deviations
+	Worst     Observation
+	WorstBand Band
+	Tolerance Tolerance
+}
+
+// Check holds readings of one run against the bands. Each must be at the time of one of
+// the plan's readings: give the plan the times at which the fleet was really read. There
+// may be fewer; none at all is an error.
+func (b *Bands) Check(m Metric, observed []Observation) (Outcome, error) {
+	if err := b.usable(m, len(observed)); err != nil {
+		return Outcome{}, err
+	}
+	readings := make([]int, len(observed))
+	for i, o := range observed {
+		at, ok := slices.BinarySearch(b.Plan.Readings, o.At)
+		if !ok {
+			return Outcome{}, fmt.Errorf("%s was read at %v, where the simulation was not: give the plan the times of the readings", m, o.At)
+		}
+		if math.IsNaN(o.Value) || math.IsInf(o.Value, 0) {
+			return Outcome{}, fmt.Errorf("%s at %v is %g: leave out what was not read", m, o.At, o.Value)
+		}
+		readings[i] = at
+	}
+	bands, tolerance := b.tolerance(m, readings)
+	out := Outcome{Metric: m, Tolerance: tolerance, Distance: -1}
+	for i, o := range observed {
+		if !bands[i].holds(o.Value) {
+			out.Outside++
+		}
+		if d := bands[i].distance(o.Value, b.grain(m, readings[i])); d > out.Distance {
+			out.Distance, out.Worst, out.WorstBand = d, o, bands[i]
+		}
+	}
+	out.Share = float64(out.Outside) / float64(len(observed))
+	out.Inside = out.Share <= tolerance.Outside+rounding && out.Distance <= tolerance.Distance*(1+rounding)
+	return out, nil
+}
+
+// String is one line for a reader.
+func (o Outcome) String() string {
+	word := "outside"
+	if o.Inside {
+		word = "inside"
+	}
+	return fmt.Sprintf("%s %s: %.0f %% of %d readings off the 5-95 %% band (up to %.0f %% are usual), farthest %.1f sd at %v: %.4g, expected %.4g (up to %.1f sd are usual)",
+		o.Metric, word, 100*o.Share, o.Tolerance.Readings, 100*o.Tolerance.Outside, o.Distance, o.Worst.At, o.Worst.Value, o.WorstBand.Mean, o.Tolerance.Distance)
+}
