@@ -78,10 +78,7 @@ func (a *app) clusterUp(ctx context.Context, f upFlags) error {
 	}
 	c, err := provider.Up(ctx, opts)
 	if err != nil {
-		if ctx.Err() != nil {
-			return &exitError{ExitAborted, err}
-		}
-		return &exitError{ExitInvalid, err}
+		return &exitError{worst(codesOfFailure(ctx, err)), err}
 	}
 	st.line("cluster %s is up: %s", c.Name(), c.Fidelity())
 	fmt.Fprintf(a.Out, "export KUBECONFIG=%s\n", c.Kubeconfig())
@@ -132,7 +129,7 @@ func (a *app) clusterDown(ctx context.Context, name string) error {
 			continue
 		}
 		if err := p.Down(ctx, name); err != nil {
-			return &exitError{ExitCleanup, &engine.CleanupError{Err: err}}
+			return &exitError{ExitCleanup, &cluster.LeftError{What: "cluster " + name, Remedy: "reckon cluster down " + name, Err: err}}
 		}
 		return nil
 	}

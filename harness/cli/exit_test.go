@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/report"
@@ -39,7 +40,7 @@ func TestCodesOfARun(t *testing.T) {
 	outcome := func(o judge.Outcome, cleanup error) *engine.Outcome {
 		return &engine.Outcome{Run: report.Run{Verdict: judge.Verdict{Outcome: o}}, Cleanup: cleanup}
 	}
-	left := &engine.CleanupError{Err: errors.New("a process is left")}
+	left := &cluster.LeftError{What: "a process", Err: errors.New("it does not end")}
 	for name, c := range map[string]struct {
 		result suite.Result
 		want   int

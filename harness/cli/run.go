@@ -117,8 +117,11 @@ func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
 		options.Output = a.Err
 	}
 	s := &suite.Suite{
-		Plan:    p,
-		Prepare: func(ctx context.Context, cells []plan.Cell) error { return buildAll(ctx, e, cells, parts) },
+		Plan: p,
+		Prepare: func(ctx context.Context, cells []plan.Cell) error {
+			e.Expect(cells)
+			return buildAll(ctx, e, cells, parts)
+		},
 		Run: func(ctx context.Context, c plan.Cell, repetition int) (*engine.Outcome, error) {
 			return e.Run(ctx, c, parts[c.Name], repetition)
 		},

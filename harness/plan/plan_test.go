@@ -507,3 +507,46 @@ func TestExpectedTimeWithRunsSideBySide(t *testing.T) {
 		}
 	}
 }
+
+func TestCellsOfOneClusterComeTogether(t *testing.T) {
+	t.Parallel()
+	cell := func(name, provider string, shares bool, versions ...string) plan.Cell {
+		v := map[string]string{}
+		for _, kv := range versions {
+			component, version, _ := strings.Cut(kv, "=")
+			v[component] = version
+		}
+		return plan.Cell{Name: name, Provider: provider, SharesCluster: shares, Versions: v}
+	}
+	for name, c := range map[string]struct {
+		cells []plan.Cell
+		want  string
+	}{
+		"versions in turns": {[]plan.Cell{
+			cell("a", "kind", true, "k=v1"), cell("b", "kind", true, "k=v2"), cell("c", "kind", true, "k=v1"), cell("d", "kind", true, "k=v2")}, "a c b d"},
+		"pods put up with more in the cluster": {[]plan.Cell{
+			cell("a", "kind", true, "k=v1", "istiod=v1"), cell("b", "kind", true, "k=v2"), cell("c", "kind", true, "k=v1")}, "a c b"},
+		"processes do not": {[]plan.Cell{
+			cell("a", "embedded", true, "k=v1", "istiod=v1"), cell("b", "embedded", true, "k=v2"), cell("c", "embedded", true, "k=v1")}, "a b c"},
+		"clusters of their own stay where they are": {[]plan.Cell{
+			cell("a", "embedded", false, "k=v1"), cell("b", "embedded", false, "k=v2"), cell("c", "embedded", false, "k=v1")}, "a b c"},
+		"nothing": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := slices.Clone(c.cells)
+			var got []string
+			for _, cell := range plan.ByCluster(c.cells) {
+				got = append(got, cell.Name)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("%s, want %s", strings.Join(got, " "), c.want)
+			}
+			for i := range before {
+				if before[i].Name != c.cells[i].Name {
+					t.Error("the plan itself was put in another order")
+				}
+			}
+		})
+	}
+}

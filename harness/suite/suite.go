@@ -97,6 +97,9 @@ func (s *Suite) patience() time.Duration {
 func spec(ctx ginkgo.SpecContext, runs *Runs, cell plan.Cell) {
 	var failures []string
 	for _, r := range runs.of(ctx, cell) {
+		if r.Outcome != nil && r.Outcome.Cleanup != nil { // whatever the verdict
+			failures = append(failures, r.Outcome.Cleanup.Error())
+		}
 		if r.Err != nil {
 			failures = append(failures, r.Err.Error())
 			continue

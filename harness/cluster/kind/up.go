@@ -23,7 +23,8 @@ import (
 var ErrNameTaken = errors.New("the name is taken")
 
 // Up makes a cluster and returns when pods can be created, scheduled and run. If
-// that fails, or the context ends, nothing is left but logs.
+// that fails, or the context ends, nothing is left but logs, or a
+// cluster.LeftError says what.
 func Up(ctx context.Context, cfg Config) (*Cluster, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
