@@ -59,6 +59,12 @@ type Provider interface {
 	Clean(ctx context.Context, all bool) ([]Removed, error)
 }
 
+// Preparer is a provider that can see to it ahead of Up that there is what its
+// clusters are made of, or say that it cannot be had.
+type Preparer interface {
+	Prepare(ctx context.Context) error
+}
+
 // Cluster is a running cluster.
 type Cluster interface {
 	Name() string
