@@ -23,13 +23,13 @@ import (
 
 // fleet makes clusters of nothing and notes what becomes of them.
 type fleet struct {
-	cluster.Provider
 	server *httptest.Server // the API server of all of them, which refuses everything
 
 	mu     sync.Mutex
 	events []string
 	up     int
 	most   int // at a time
+	logs   int // times that they were collected
 	// upErr fails each start; downErr the removals that are left to fail.
 	upErr    error
 	downErr  error
@@ -48,6 +48,7 @@ func (f *fleet) note(format string, args ...any) {
 	f.events = append(f.events, fmt.Sprintf(format, args...))
 }
 
+// hollow is a cluster of nothing.
 type hollow struct {
 	cluster.Cluster
 	fleet *fleet
@@ -55,10 +56,7 @@ type hollow struct {
 	done  chan struct{}
 }
 
-func (f *fleet) provider(version string) cluster.Provider {
-	return &shipyard{fleet: f, version: version}
-}
-
+// shipyard is the provider of one version's clusters.
 type shipyard struct {
 	cluster.Provider
 	fleet   *fleet
@@ -91,6 +89,12 @@ func (h *hollow) RESTConfig() *rest.Config                    { return &rest.Con
 func (h *hollow) Done() <-chan struct{}                       { return h.done }
 func (h *hollow) Err() error                                  { return nil }
 func (h *hollow) LoadImages(context.Context, ...string) error { return nil }
+func (h *hollow) CollectLogs(context.Context, string) error {
+	h.fleet.mu.Lock()
+	defer h.fleet.mu.Unlock()
+	h.fleet.logs++
+	return nil
+}
 func (h *hollow) Down(context.Context) error {
 	h.fleet.mu.Lock()
 	defer h.fleet.mu.Unlock()
@@ -109,7 +113,7 @@ func (f *fleet) engine(t *testing.T) *Engine {
 	return &Engine{
 		Results: t.TempDir(), Clock: clock.RealClock{}, Progress: func(Progress) {},
 		Provider: func(c plan.Cell, _ Parts) (cluster.Provider, error) {
-			return f.provider(c.Versions[scenario.Kubernetes]), nil
+			return &shipyard{fleet: f, version: c.Versions[scenario.Kubernetes]}, nil
 		},
 	}
 }
@@ -252,8 +256,8 @@ func TestAClusterThatCannotBeVacatedServesNoFurtherRun(t *testing.T) {
 			t.Errorf("left %v, error %v", out.Cleanup, err)
 		}
 	}
-	if want := []string{"up v1.37.2", "down v1.37.2", "up v1.37.2", "down v1.37.2"}; !slices.Equal(f.events, want) {
-		t.Errorf("%q, want %q", f.events, want)
+	if want := []string{"up v1.37.2", "down v1.37.2", "up v1.37.2", "down v1.37.2"}; !slices.Equal(f.events, want) || f.logs != 2 {
+		t.Errorf("%q, want %q; logs of nodes %d times, want 2", f.events, want, f.logs)
 	}
 	if err := e.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -275,8 +279,8 @@ func TestAnInterruptedRunRemovesItsClusterWithoutEmptyingIt(t *testing.T) {
 	if _, err := e.Run(ctx, cells[0], nil, 1); err == nil {
 		t.Error("it was interrupted, and says nothing")
 	}
-	if !slices.Contains(said, "removing the cluster") || f.up != 0 {
-		t.Errorf("%d are up; said %q", f.up, said)
+	if !slices.Contains(said, "removing the cluster") || f.up != 0 || f.logs != 0 {
+		t.Errorf("%d are up, logs were collected %d times; said %q", f.up, f.logs, said)
 	}
 	for _, line := range said {
 		if strings.Contains(line, "no further run") {

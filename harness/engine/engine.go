@@ -190,7 +190,7 @@ func (r *run) up(ctx context.Context, provider cluster.Provider) (cluster.Cluste
 			return nil, err
 		}
 		if err := r.site.equip(ctx, c); err != nil {
-			return nil, r.giveUp(c, err)
+			return nil, r.giveUp(ctx, c, err)
 		}
 		return c, nil
 	}
@@ -224,9 +224,9 @@ func (r *run) sharedNamespace() string {
 }
 
 // giveUp removes a cluster that could not be equipped, and keeps its logs.
-func (r *run) giveUp(c cluster.Cluster, err error) error {
+func (r *run) giveUp(ctx context.Context, c cluster.Cluster, err error) error {
 	r.cluster = c
-	return errors.Join(err, r.saveLogs(), down(context.Background(), c))
+	return errors.Join(err, r.saveLogs(ctx), down(context.Background(), c))
 }
 
 // leave takes a cluster of the run's own down. A shared one stays for the
@@ -234,7 +234,7 @@ func (r *run) giveUp(c cluster.Cluster, err error) error {
 func (r *run) leave(ctx context.Context) error {
 	var logs error
 	if r.lease == nil || r.fault != nil {
-		logs = r.saveLogs()
+		logs = r.saveLogs(ctx)
 	}
 	if r.lease != nil {
 		r.engine.clusters.release(r.lease.of, !r.vacate(ctx))
@@ -261,10 +261,12 @@ func (r *run) vacate(ctx context.Context) bool {
 }
 
 // saveLogs copies the logs of every process into the run directory, and of nodes
-// what they know of themselves if the run failed. A full
-// disk must not keep the cluster from being removed, so that is no error here.
-func (r *run) saveLogs() error {
-	if nodes, ok := r.cluster.(cluster.LogCollector); ok && r.fault != nil {
+// what they know of themselves if the run failed, but not while somebody who pressed
+// Ctrl-C waits. A full disk must not keep the cluster from being removed, so that is
+// no error here.
+func (r *run) saveLogs(ctx context.Context) error {
+	interrupted := errors.Is(ctx.Err(), context.Canceled)
+	if nodes, ok := r.cluster.(cluster.LogCollector); ok && r.fault != nil && !interrupted {
 		ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 		defer cancel()
 		_ = nodes.CollectLogs(ctx, filepath.Join(r.dir.File(LogDir), "nodes"))
