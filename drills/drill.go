@@ -29,9 +29,6 @@ const (
 	Kind       = "Drill"
 )
 
-// MaxWorkers bounds the nodes of a kind cluster beside its control plane's.
-const MaxWorkers = 7
-
 // MaxParallel bounds the runs that are under way at a time.
 const MaxParallel = 64
 
@@ -187,8 +184,11 @@ func (d *Drill) validateCluster() error {
 	if node := d.Node("spec", "cluster", "nodes"); !node.IsZero() && (c.Nodes < 1 || c.Nodes > 1000) {
 		return node.Errorf("%d is no number of nodes, expected 1 to 1000", c.Nodes)
 	}
-	if node := d.Node("spec", "cluster", "workers"); !node.IsZero() && (c.Workers < 0 || c.Workers > MaxWorkers) {
-		return node.Errorf("%d is no number of workers, expected 0 to %d", c.Workers, MaxWorkers)
+	if err := cluster.CheckWorkers(c.Workers); err != nil {
+		return d.Node("spec", "cluster", "workers").Errorf("%v", err)
+	}
+	if err := cluster.CheckNodeImage(c.NodeImage); err != nil {
+		return d.Node("spec", "cluster", "nodeImage").Errorf("%v", err)
 	}
 	return nil
 }
@@ -343,10 +343,19 @@ func LoadShipped(name string) (*Drill, error) {
 	return Load("drills/"+name+".yaml", text)
 }
 
+// ScenarioPrefix before a name says that a scenario is meant, and no drill.
+const ScenarioPrefix = "scenario:"
+
 // Find resolves what a user names: a file (anything with a slash or ending in
 // .yaml or .yml), a shipped drill, or a scenario with its defaults. A drill goes
-// before the scenario that it has its name from.
+// before the scenario that it has its name from, unless ScenarioPrefix is there.
 func Find(arg string) (*Drill, error) {
+	if name, ok := strings.CutPrefix(arg, ScenarioPrefix); ok {
+		if _, err := scenarios.Get(name); err != nil {
+			return nil, fmt.Errorf("%w; there are %s", err, strings.Join(scenarios.Names(), ", "))
+		}
+		return ForScenario(name), nil
+	}
 	if strings.ContainsRune(arg, os.PathSeparator) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml") {
 		if info, err := os.Stat(arg); err == nil && !info.IsDir() && !info.Mode().IsRegular() { // a pipe would keep us for ever
 			return nil, fmt.Errorf("reading the drill: %s is no regular file", arg)

@@ -43,6 +43,8 @@ func Schema() (*jsonschema.Schema, error) {
 		spec.Properties["cluster"].Properties[field].Pattern = versionPattern
 	}
 	bound(spec.Properties["cluster"].Properties["nodes"], "1", "1000")
+	bound(spec.Properties["cluster"].Properties["workers"], "0", fmt.Sprint(cluster.MaxWorkers))
+	spec.Properties["cluster"].Properties["nodeImage"].Pattern = "^([^-].*)?$" // the engine would take it for an option
 	bound(spec.Properties["repeat"], "1", "1000")
 	bound(spec.Properties["parallel"], "1", fmt.Sprint(MaxParallel))
 	gate := spec.Properties["gate"].Properties

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/engine"
 )
 
 func newClean(a *app) *cobra.Command {
@@ -59,7 +58,7 @@ func (a *app) clean(ctx context.Context, all bool) error {
 		fmt.Fprintf(a.Out, "removed %s\n", p)
 	}
 	if err := errors.Join(clusterErr, buildErr); err != nil {
-		return &exitError{ExitCleanup, &engine.CleanupError{Err: err}}
+		return &exitError{ExitCleanup, &cluster.LeftError{What: "a part of it", Err: err}}
 	}
 	if len(removed)+len(paths) == 0 {
 		fmt.Fprintln(a.Out, "nothing to remove")

@@ -2,13 +2,17 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"reckon.dev/reckon/drills"
 	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/cluster/embedded"
+	"reckon.dev/reckon/harness/cluster/kind"
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/nearest"
 	"reckon.dev/reckon/harness/plan"
@@ -61,6 +65,34 @@ func (f upFlags) check(changed func(string) bool) error {
 			return fmt.Errorf("--%s means nothing to the provider %s", name, f.provider)
 		}
 	}
+	if f.name != "" {
+		if err := cluster.CheckName(f.name); err != nil {
+			return fmt.Errorf("--name: %w", err)
+		}
+	}
+	if f.nodes < 0 || f.nodes > embedded.MaxNodes {
+		return fmt.Errorf("--nodes: %d is no number of simulated nodes, expected 1 to %d", f.nodes, embedded.MaxNodes)
+	}
+	if err := cluster.CheckWorkers(f.workers); err != nil {
+		return fmt.Errorf("--workers: %w", err)
+	}
+	if err := cluster.CheckNodeImage(f.nodeImage); err != nil {
+		return fmt.Errorf("--node-image: %w", err)
+	}
+	return f.checkVersion()
+}
+
+func (f upFlags) checkVersion() error {
+	if f.version == "" {
+		return nil
+	}
+	err := drills.CheckVersion(f.version)
+	if dir, _ := plan.SplitVersion(f.version); err == nil && dir != "" && f.provider == cluster.Kind {
+		err = plan.ErrKindDirectory
+	}
+	if err != nil {
+		return fmt.Errorf("--kubernetes %s: %w", f.version, err)
+	}
 	return nil
 }
 
@@ -77,11 +109,11 @@ func (a *app) clusterUp(ctx context.Context, f upFlags) error {
 		return err
 	}
 	c, err := provider.Up(ctx, opts)
+	if errors.Is(err, kind.ErrNoImage) && ctx.Err() == nil {
+		return usage(err)
+	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return &exitError{ExitAborted, err}
-		}
-		return &exitError{ExitInvalid, err}
+		return &exitError{worst(codesOfFailure(ctx, err)), err}
 	}
 	st.line("cluster %s is up: %s", c.Name(), c.Fidelity())
 	fmt.Fprintf(a.Out, "export KUBECONFIG=%s\n", c.Kubeconfig())
@@ -132,7 +164,7 @@ func (a *app) clusterDown(ctx context.Context, name string) error {
 			continue
 		}
 		if err := p.Down(ctx, name); err != nil {
-			return &exitError{ExitCleanup, &engine.CleanupError{Err: err}}
+			return &exitError{ExitCleanup, &cluster.LeftError{What: "cluster " + name, Remedy: "reckon cluster down " + name, Err: err}}
 		}
 		return nil
 	}

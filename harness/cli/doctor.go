@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -37,10 +39,39 @@ func (a *app) doctor(ctx context.Context) error {
 		return usage(err)
 	}
 	bad := 0
-	findings := []finding{
-		platform(), goCommand(ctx), compiler(), freeDisk(cache), freeMemory(), openFiles(), a.registry(ctx),
+	for _, look := range []func(context.Context) []finding{
+		func(ctx context.Context) []finding {
+			return []finding{platform(), goCommand(ctx), compiler(), freeDisk(cache), freeMemory(), openFiles()}
+		},
+		func(ctx context.Context) []finding { return []finding{a.registry(ctx)} },
+		a.kindFindings,
+		func(ctx context.Context) []finding { return []finding{nodeBuild(ctx)} },
+	} {
+		found := within(ctx, look)
+		if ctx.Err() != nil { // what was found then is no finding
+			return &exitError{ExitAborted, errors.New("interrupted: not everything was looked at")}
+		}
+		bad += a.tell(found)
 	}
-	for _, f := range append(findings, a.kindFindings(ctx)...) {
+	if bad > 0 {
+		return &exitError{ExitInvalid, fmt.Errorf("%d lacks: see above", bad)}
+	}
+	return nil
+}
+
+// lookTimeout is how long the doctor looks at one thing, far beyond what it takes:
+// an engine or a registry that hangs is a finding, and keeps nobody.
+const lookTimeout = 2 * time.Minute
+
+func within(ctx context.Context, look func(context.Context) []finding) []finding {
+	ctx, cancel := context.WithTimeoutCause(ctx, lookTimeout, fmt.Errorf("no answer within %s", lookTimeout))
+	defer cancel()
+	return look(ctx)
+}
+
+// tell prints findings and counts those without which nothing works.
+func (a *app) tell(findings []finding) (bad int) {
+	for _, f := range findings {
 		mark := "ok  "
 		switch {
 		case !f.ok && f.optional:
@@ -51,10 +82,7 @@ func (a *app) doctor(ctx context.Context) error {
 		}
 		fmt.Fprintf(a.Out, "%s  %s\n", mark, f.what)
 	}
-	if bad > 0 {
-		return &exitError{ExitInvalid, fmt.Errorf("%d lacks: see above", bad)}
-	}
-	return nil
+	return bad
 }
 
 func platform() finding {
@@ -63,6 +91,9 @@ func platform() finding {
 
 func goCommand(ctx context.Context) finding {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
+	if ctx.Err() != nil {
+		return finding{ok: false, what: fmt.Sprintf("the go command: %v", context.Cause(ctx))}
+	}
 	if err != nil {
 		return finding{ok: false, what: "no go command in PATH: components are built from their Go modules"}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/suite"
@@ -79,7 +80,7 @@ func codesOf(r suite.Result) []int {
 	if r.Outcome != nil && r.Outcome.Cleanup != nil {
 		out = append(out, ExitCleanup)
 	}
-	if _, ok := errors.AsType[*engine.CleanupError](r.Err); ok {
+	if cluster.LeftOf(r.Err) != nil {
 		out = append(out, ExitCleanup)
 	}
 	_, aborted := errors.AsType[*engine.AbortError](r.Err)
@@ -90,6 +91,18 @@ func codesOf(r suite.Result) []int {
 		out = append(out, ExitInvalid)
 	default:
 		out = append(out, codeOf(r.Outcome.Run.Verdict.Outcome))
+	}
+	return out
+}
+
+// codesOfFailure are all codes that apply where the environment failed.
+func codesOfFailure(ctx context.Context, err error) []int {
+	out := []int{ExitInvalid}
+	if ctx.Err() != nil {
+		out = append(out, ExitAborted)
+	}
+	if cluster.LeftOf(err) != nil {
+		out = append(out, ExitCleanup)
 	}
 	return out
 }

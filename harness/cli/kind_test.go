@@ -3,10 +3,15 @@
 package cli_test
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
 
 	"reckon.dev/reckon/harness/cli"
 )
@@ -31,6 +36,56 @@ func TestWithoutAContainerEngineOnlyKindIsRefused(t *testing.T) {
 	}
 	if _, err := os.Stat(clusters); err == nil {
 		t.Error("something was made")
+	}
+}
+
+// withEngine puts a docker into PATH that does what the script says, and returns
+// where it notes what it is asked.
+func withEngine(t *testing.T, script string) (calls string) {
+	t.Helper()
+	bin := t.TempDir()
+	calls = filepath.Join(bin, "calls")
+	text := "#!/bin/sh\necho \"$@\" >> " + calls + "\n" + script
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("KIND_EXPERIMENTAL_PROVIDER", "docker")
+	return calls
+}
+
+func TestANodeImageThatCannotBeHadIsNoEnvironmentThatFails(t *testing.T) {
+	withEngine(t, `case "$1" in info) ;; *) echo "manifest unknown" >&2; exit 1 ;; esac`)
+	clusters := t.TempDir()
+	for _, args := range [][]string{
+		{"cluster", "up", "--provider", "kind", "--node-image", "my/node:v9", "--clusters", clusters},
+		{"run", "single-replica-restart", "--provider", "kind", "--node-image", "my/node:v9", "--clusters", clusters, "--results", t.TempDir()},
+	} {
+		if args[0] == "run" {
+			args[1] = "scenario:" + args[1]
+		}
+		code, _, stderr := inProcess(t, args...)
+		if code != cli.ExitUsage || !strings.Contains(stderr, "no image for the nodes: my/node:v9 is not here and cannot be pulled") {
+			t.Errorf("%v: code %d, %s", args, code, stderr)
+		}
+	}
+}
+
+func TestADoctorThatIsInterruptedFindsNothing(t *testing.T) {
+	calls := withEngine(t, "exec sleep 600")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(calls); err == nil {
+				cancel()
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	var out, stderr bytes.Buffer
+	code := cli.Main(ctx, []string{"doctor", "--clusters", t.TempDir()}, cli.IO{Out: &out, Err: &stderr, Getenv: func(string) string { return "" }, Clock: clock.RealClock{}})
+	if code != cli.ExitAborted || !strings.Contains(stderr.String(), "interrupted") || strings.Contains(out.String(), "kind:") {
+		t.Errorf("code %d, %s\n%s", code, stderr.String(), out.String())
 	}
 }
 

@@ -90,6 +90,14 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 		"no such provider":         {[]string{"cluster", "up", "--provider", "kimd"}, 2, `reckon: unknown provider "kimd", did you mean "kind"?; there are embedded, kind`},
 		"another provider's flag":  {[]string{"cluster", "up", "--workers", "2"}, 2, `reckon: --workers means nothing to the provider embedded`},
 		"nodes that are workers":   {[]string{"cluster", "up", "--provider", "kind", "--nodes", "2"}, 2, `reckon: --nodes means nothing to the provider kind`},
+		"too many workers":         {[]string{"cluster", "up", "--provider", "kind", "--workers", "99"}, 2, `reckon: --workers: 99 is no number of workers, expected 0 to 7: all nodes are containers of one machine, and each takes about 300 MB`},
+		"too many nodes":           {[]string{"cluster", "up", "--nodes", "99999"}, 2, `reckon: --nodes: 99999 is no number of simulated nodes, expected 1 to 10000`},
+		"no name of a cluster":     {[]string{"cluster", "up", "--name", "My_Cluster"}, 2, `reckon: --name: name "My_Cluster" is not 1 to 40 small letters, digits and inner dashes`},
+		"an option for an image":   {[]string{"cluster", "up", "--provider", "kind", "--node-image=--privileged"}, 2, `reckon: --node-image: "--privileged" is no image of nodes, expected auto, build or a reference such as kindest/node:v1.34.2`},
+		"sources for a node":       {[]string{"cluster", "up", "--provider", "kind", "--kubernetes", "../k@v1.37.2"}, 2, `reckon: --kubernetes ../k@v1.37.2: provider kind runs a release of Kubernetes`},
+		"no results":               {[]string{"run", "default", "--results", ""}, 2, `reckon: --results: the directory is missing`},
+		"a scenario that is not":   {[]string{"run", "scenario:rollback-windw"}, 2, `reckon: unknown scenario "rollback-windw", did you mean "rollback-window"?; there are `},
+		"a drill for its scenario": {[]string{"run", "single-replica-restart", "--provider", "kind"}, 2, `reckon: drills/single-replica-restart.yaml:`},
 		"unknown output":           {[]string{"plan", "default", "-o", "jsn"}, 2, `reckon: unknown output "jsn", did you mean "json"?, expected one of text, json`},
 		"unknown output of run":    {[]string{"run", "default", "-o", "yaml"}, 2, `reckon: unknown output "yaml", expected one of text, json, markdown`},
 		"unknown output of judge":  {[]string{"judge", "x", "-o", "html"}, 2, `reckon: unknown output "html", expected one of text, json, markdown, junit`},
@@ -108,6 +116,23 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 				t.Errorf("stderr\n got %swant %s", stderr, c.want)
 			}
 		})
+	}
+}
+
+func TestADrillThatCannotRunNamesTheScenarioThatCan(t *testing.T) {
+	t.Parallel()
+	code, _, stderr := inProcess(t, "plan", "single-replica-restart", "--provider", "kind")
+	const want = "this is the drill single-replica-restart, and the scenario of that name can run so: scenario:single-replica-restart"
+	if code != cli.ExitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+	code, stdout, stderr := inProcess(t, "plan", "scenario:single-replica-restart", "--provider", "kind")
+	if code != cli.ExitPass || !strings.Contains(stdout, "drill single-replica-restart: 1 cell") {
+		t.Errorf("code %d, %s%s", code, stdout, stderr)
+	}
+	code, _, stderr = inProcess(t, "plan", "single-replica-restart", "--provider", "kind", "--set", "flap=true", "--set", "minReadySeconds=4")
+	if code != cli.ExitUsage || strings.Contains(stderr, "scenario:") {
+		t.Errorf("what the scenario cannot do either: code %d, %s", code, stderr)
 	}
 }
 

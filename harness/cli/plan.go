@@ -87,7 +87,7 @@ func footnote(p *plan.Plan) string {
 			"cache) with the namespace drill, and argo-rollouts where that is under test.\n")
 	}
 	if shared {
-		b.WriteString("shared: one such cluster for all runs with the same versions, each in a namespace of its own, removed at the end.\n")
+		b.WriteString("shared: one such cluster for all runs with the same versions, each in a namespace of its own, removed after the last of them.\n")
 	}
 	b.WriteString("No other cluster and no other kubeconfig is touched.\n")
 	return b.String()

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,10 +16,18 @@ import (
 
 func TestOfManyRunsOnlyThoseThatDidNotPassHaveTheirPathsPrinted(t *testing.T) {
 	t.Parallel()
+	root := t.TempDir()
+	reported := func(name string) engine.RunDir {
+		dir := engine.RunDir(filepath.Join(root, name))
+		if err := errors.Join(os.MkdirAll(string(dir), 0o755), os.WriteFile(dir.File(engine.HTMLFile), nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
 	runs := []report.Run{{Verdict: judge.Verdict{Outcome: judge.Fail}}}
-	dirs := []engine.RunDir{"results/runs/bad"}
+	dirs := []engine.RunDir{reported("bad")}
 	for range report.Few {
-		runs, dirs = append(runs, report.Run{Verdict: judge.Verdict{Outcome: judge.Pass}}), append(dirs, "results/runs/good")
+		runs, dirs = append(runs, report.Run{Verdict: judge.Verdict{Outcome: judge.Pass}}), append(dirs, reported("good"))
 	}
 	for name, c := range map[string]struct {
 		runs      int
@@ -33,8 +44,8 @@ func TestOfManyRunsOnlyThoseThatDidNotPassHaveTheirPathsPrinted(t *testing.T) {
 			a := &app{IO: IO{Out: &out}, verbose: c.verbose}
 			a.printPaths(runs[:c.runs], dirs[:c.runs])
 			for text, want := range map[string]int{
-				"report: results/runs/bad/report.html\n": 1, "report: results/runs/good/report.html\n": c.good,
-				"reports: a report.html for each run below results/runs\n": c.all,
+				"report: " + root + "/bad/report.html\n": 1, "report: " + root + "/good/report.html\n": c.good,
+				"reports: a report.html for each run below " + root + "\n": c.all,
 			} {
 				if got := strings.Count(out.String(), text); got != want {
 					t.Errorf("%q is there %d times, want %d:\n%s", text, got, want, out.String())

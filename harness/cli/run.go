@@ -7,18 +7,22 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"reckon.dev/reckon/drills"
+	"reckon.dev/reckon/harness/cluster/kind"
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/nearest"
 	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/report"
+	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/suite"
+	"reckon.dev/reckon/scenarios"
 )
 
 type runFlags struct {
@@ -38,8 +42,9 @@ func newRun(a *app) *cobra.Command {
 		Use:   "run DRILL|SCENARIO",
 		Short: "Run cells, record, judge and report",
 		Long: `Run the cells of a drill file, of a shipped drill, or of a scenario with its
-defaults. Each run leaves a directory below RESULTS/runs with its recording,
-verdict and report.`,
+defaults. A drill goes before the scenario that it has its name from, which is
+scenario:NAME. Each run leaves a directory below RESULTS/runs with its
+recording, verdict and report.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("parallel") && f.Parallel < 1 {
@@ -81,6 +86,9 @@ func overrideFlags(cmd *cobra.Command, o *plan.Overrides) {
 }
 
 func (f *runFlags) check() error {
+	if f.results == "" {
+		return errors.New("--results: the directory is missing")
+	}
 	if err := suite.CheckFilters(f.label, f.versions); err != nil {
 		return err
 	}
@@ -93,7 +101,19 @@ func (a *app) plan(arg string, o plan.Overrides) (*plan.Plan, error) {
 		return nil, usage(err)
 	}
 	p, err := plan.New(d, o)
-	return p, usage(err)
+	return p, usage(orScenario(arg, o, err))
+}
+
+// orScenario says of a drill that cannot run so that the scenario of its name can:
+// mostly it was that which was meant.
+func orScenario(arg string, o plan.Overrides, err error) error {
+	if err == nil || !slices.Contains(drills.Shipped(), arg) || !slices.Contains(scenarios.Names(), arg) {
+		return err
+	}
+	if _, alone := plan.New(drills.ForScenario(arg), o); alone != nil {
+		return err
+	}
+	return fmt.Errorf("%w; this is the drill %s, and the scenario of that name can run so: %s%s", err, arg, drills.ScenarioPrefix, arg)
 }
 
 func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
@@ -117,8 +137,11 @@ func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
 		options.Output = a.Err
 	}
 	s := &suite.Suite{
-		Plan:    p,
-		Prepare: func(ctx context.Context, cells []plan.Cell) error { return buildAll(ctx, e, cells, parts) },
+		Plan: p,
+		Prepare: func(ctx context.Context, cells []plan.Cell) error {
+			e.Expect(cells)
+			return buildAll(ctx, e, cells, parts)
+		},
 		Run: func(ctx context.Context, c plan.Cell, repetition int) (*engine.Outcome, error) {
 			return e.Run(ctx, c, parts[c.Name], repetition)
 		},
@@ -172,12 +195,33 @@ func Suite(p *plan.Plan, results string, streams IO) (*suite.Suite, error) {
 // buildAll builds what every cell needs before anything starts, so that a
 // version that cannot be had costs no cluster.
 func buildAll(ctx context.Context, e *engine.Engine, cells []plan.Cell, into map[string]engine.Parts) error {
+	if err := prepareAll(ctx, e, cells); err != nil {
+		return err
+	}
 	for _, c := range cells {
 		parts, err := e.Build(ctx, c)
 		if err != nil {
 			return err
 		}
 		into[c.Name] = parts
+	}
+	return nil
+}
+
+// prepareAll looks for the images of nodes, once each. An environment that fails
+// otherwise makes runs invalid, which their verdicts say.
+func prepareAll(ctx context.Context, e *engine.Engine, cells []plan.Cell) error {
+	type image struct{ provider, kubernetes, want string }
+	seen := map[image]bool{}
+	for _, c := range cells {
+		of := image{c.Provider, c.Versions[scenario.Kubernetes], c.NodeImage}
+		if seen[of] {
+			continue
+		}
+		seen[of] = true
+		if err := e.Prepare(ctx, c); errors.Is(err, kind.ErrNoImage) || err != nil && ctx.Err() != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -225,12 +269,20 @@ func (a *app) printPaths(runs []report.Run, dirs []engine.RunDir) {
 	fmt.Fprintln(a.Out)
 	for i, dir := range dirs {
 		if !many || a.verbose || runs[i].Verdict.Outcome != judge.Pass {
-			fmt.Fprintf(a.Out, "report: %s\n", dir.File(engine.HTMLFile))
+			fmt.Fprintln(a.Out, whereReport(dir))
 		}
 	}
 	if many {
 		fmt.Fprintf(a.Out, "reports: a %s for each run below %s\n", engine.HTMLFile, filepath.Dir(string(dirs[0])))
 	}
+}
+
+// whereReport says where the report is, or that there is none: a full disk.
+func whereReport(dir engine.RunDir) string {
+	if _, err := os.Stat(dir.File(engine.HTMLFile)); err != nil {
+		return fmt.Sprintf("report: none could be written in %s", dir)
+	}
+	return "report: " + dir.File(engine.HTMLFile)
 }
 
 // complain says why a run has no verdict, and what it left behind.

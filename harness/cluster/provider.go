@@ -47,7 +47,8 @@ type Provider interface {
 	// Offers lists what scenarios may need and find here.
 	Offers() Capabilities
 	// Up makes a cluster and returns when it is ready for work. If it fails, or
-	// the context ends, nothing is left.
+	// the context ends, nothing is left; where that cannot be kept, there is a
+	// LeftError in the error.
 	Up(ctx context.Context, opts Options) (Cluster, error)
 	// List returns the clusters there are, whoever made them.
 	List(ctx context.Context) ([]Summary, error)
@@ -56,6 +57,12 @@ type Provider interface {
 	// Clean removes what crashes left. With all it removes every cluster of the
 	// provider, running ones too.
 	Clean(ctx context.Context, all bool) ([]Removed, error)
+}
+
+// Preparer is a provider that can see to it ahead of Up that there is what its
+// clusters are made of, or say that it cannot be had.
+type Preparer interface {
+	Prepare(ctx context.Context) error
 }
 
 // Cluster is a running cluster.
@@ -75,7 +82,8 @@ type Cluster interface {
 	// itself: then Err says which, and a run on it is invalid.
 	Done() <-chan struct{}
 	Err() error
-	// Down removes the cluster. It may be called more than once.
+	// Down removes the cluster. It may be called more than once. The error is a
+	// LeftError.
 	Down(ctx context.Context) error
 }
 

@@ -47,14 +47,13 @@ type Engine struct {
 	clusters clusters
 }
 
+// Expect announces the cells that will be run, each as often as it says, so that a
+// cluster which runs share is removed with the last of them that can use it.
+func (e *Engine) Expect(cells []plan.Cell) { e.clusters.expect(cells) }
+
 // Close takes down the clusters that runs shared. It must be called once, when
-// no run is under way any more. The error is a *CleanupError.
-func (e *Engine) Close(ctx context.Context) error {
-	if err := e.clusters.close(ctx); err != nil {
-		return &CleanupError{err}
-	}
-	return nil
-}
+// no run is under way any more. The error is a *cluster.LeftError.
+func (e *Engine) Close(ctx context.Context) error { return e.clusters.close(ctx) }
 
 // Progress is one line of what is being done.
 type Progress struct {
@@ -71,12 +70,6 @@ type AbortError struct{ Cause error }
 
 func (e *AbortError) Error() string { return "aborted: " + e.Cause.Error() }
 func (e *AbortError) Unwrap() error { return e.Cause }
-
-// CleanupError says that something of a run is still there.
-type CleanupError struct{ Err error }
-
-func (e *CleanupError) Error() string { return "clean-up incomplete: " + e.Err.Error() }
-func (e *CleanupError) Unwrap() error { return e.Err }
 
 // Outcome is a run with its verdict.
 type Outcome struct {
@@ -101,6 +94,7 @@ func (e *Engine) Run(ctx context.Context, cell plan.Cell, parts Parts, repetitio
 	r := &run{engine: e, cell: cell, parts: parts, scenario: s, params: params, dir: dir, repetition: repetition, on: cluster.Offered(cell.Provider)}
 	r.site = r.newSite()
 	err = r.play(ctx)
+	e.clusters.over(context.WithoutCancel(ctx), cell, r.say)
 	out := &Outcome{Dir: dir, Cleanup: cleanupOf(err)}
 	switch {
 	case r.aborted != nil:
@@ -130,11 +124,12 @@ func (r *run) unjudged(out *Outcome, cause error) error {
 	return nil
 }
 
+// cleanupOf is what an error says is left; see Outcome.
 func cleanupOf(err error) error {
-	if c, ok := errors.AsType[*CleanupError](err); ok {
-		return c
+	if left := cluster.LeftOf(err); left != nil {
+		return left
 	}
-	return nil
+	return nil // not left: a nil *LeftError is no nil error
 }
 
 // run is one repetition under way.
@@ -151,6 +146,8 @@ type run struct {
 	on      cluster.Capabilities
 	site    site
 	cluster cluster.Cluster
+	// lease is the run's hold on a cluster that it shares, nil on one of its own.
+	lease *lease
 	// namespace that the drill's objects live in.
 	namespace string
 	base      time.Time
@@ -172,13 +169,10 @@ func (r *run) play(ctx context.Context) (err error) {
 		return err
 	}
 	if r.cluster, err = r.up(ctx, provider); err != nil {
-		if cleanupOf(err) != nil {
-			return err
-		}
 		r.aborted = context.Cause(ctx)
 		return r.invalidBeforeRecording(fmt.Errorf("starting the cluster: %w", err))
 	}
-	defer func() { err = errors.Join(err, r.leave()) }()
+	defer func() { err = errors.Join(err, r.leave(ctx)) }()
 	err = r.record(ctx)
 	if r.engine.Keep && r.aborted == nil {
 		r.say("the cluster stays up until Ctrl-C: export KUBECONFIG=%s", r.cluster.Kubeconfig())
@@ -196,7 +190,7 @@ func (r *run) up(ctx context.Context, provider cluster.Provider) (cluster.Cluste
 			return nil, err
 		}
 		if err := r.site.equip(ctx, c); err != nil {
-			return nil, r.giveUp(c, err)
+			return nil, r.giveUp(ctx, c, err)
 		}
 		return c, nil
 	}
@@ -204,7 +198,12 @@ func (r *run) up(ctx context.Context, provider cluster.Provider) (cluster.Cluste
 		return up(ctx)
 	}
 	r.namespace = r.sharedNamespace()
-	return r.engine.clusters.get(ctx, r.cell, up)
+	lease, err := r.engine.clusters.get(ctx, r.cell, up)
+	if err != nil {
+		return nil, err
+	}
+	r.lease = lease
+	return lease.Cluster, nil
 }
 
 // shares says whether the run uses a cluster beside others. One whose cluster is
@@ -225,42 +224,49 @@ func (r *run) sharedNamespace() string {
 }
 
 // giveUp removes a cluster that could not be equipped, and keeps its logs.
-func (r *run) giveUp(c cluster.Cluster, err error) error {
+func (r *run) giveUp(ctx context.Context, c cluster.Cluster, err error) error {
 	r.cluster = c
-	logs := r.saveLogs()
-	if down := c.Down(context.Background()); down != nil {
-		return errors.Join(err, logs, &CleanupError{down})
-	}
-	return errors.Join(err, logs)
+	return errors.Join(err, r.saveLogs(ctx), down(context.Background(), c))
 }
 
 // leave takes a cluster of the run's own down. A shared one stays for the
 // others; a run that failed on it takes its logs along.
-func (r *run) leave() error {
+func (r *run) leave(ctx context.Context) error {
 	var logs error
-	if !r.shares() || r.fault != nil {
-		logs = r.saveLogs()
+	if r.lease == nil || r.fault != nil {
+		logs = r.saveLogs(ctx)
 	}
-	if r.shares() {
-		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-		defer cancel()
-		if err := r.site.leave(ctx); err != nil && !ended(r.cluster) { // it goes with the cluster
-			return errors.Join(logs, &CleanupError{err})
-		}
+	if r.lease != nil {
+		r.engine.clusters.release(r.lease.of, !r.vacate(ctx))
 		return logs
 	}
 	r.say("removing the cluster")
-	if err := r.cluster.Down(context.Background()); err != nil {
-		return &CleanupError{err}
+	return errors.Join(logs, down(context.Background(), r.cluster))
+}
+
+// vacate removes what the run put into a shared cluster, and says whether others
+// can go on using it. It is not tried where the run was ended from outside, which
+// mostly ends all of them: what is in the cluster goes with it, and faster so.
+func (r *run) vacate(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return false
 	}
-	return logs
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	err := r.site.leave(ctx)
+	if err != nil && !ended(r.cluster) {
+		r.say("no further run gets the cluster: %v", err)
+	}
+	return err == nil
 }
 
 // saveLogs copies the logs of every process into the run directory, and of nodes
-// what they know of themselves if the run failed. A full
-// disk must not keep the cluster from being removed, so that is no error here.
-func (r *run) saveLogs() error {
-	if nodes, ok := r.cluster.(cluster.LogCollector); ok && r.fault != nil {
+// what they know of themselves if the run failed, but not while somebody who pressed
+// Ctrl-C waits. A full disk must not keep the cluster from being removed, so that is
+// no error here.
+func (r *run) saveLogs(ctx context.Context) error {
+	interrupted := errors.Is(ctx.Err(), context.Canceled)
+	if nodes, ok := r.cluster.(cluster.LogCollector); ok && r.fault != nil && !interrupted {
 		ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 		defer cancel()
 		_ = nodes.CollectLogs(ctx, filepath.Join(r.dir.File(LogDir), "nodes"))

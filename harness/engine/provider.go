@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/cluster/embedded"
 	"reckon.dev/reckon/harness/cluster/kind"
+	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/toolchain"
 )
@@ -42,6 +44,22 @@ func Embedded(root string, parts Parts) (*embedded.Provider, error) {
 		}
 	}
 	return &embedded.Provider{Config: cfg}, nil
+}
+
+// Prepare sees to it, before anything is built or started, that there is what a
+// cluster of containers for the cell is made of.
+func (e *Engine) Prepare(ctx context.Context, cell plan.Cell) error {
+	if !cluster.Offered(cell.Provider).Has(cluster.Kubelet) {
+		return nil // made of built parts
+	}
+	provider, err := e.Provider(cell, nil)
+	if err != nil {
+		return err
+	}
+	if p, ok := provider.(cluster.Preparer); ok {
+		return p.Prepare(ctx)
+	}
+	return nil
 }
 
 // Kind is the provider of clusters of containers that run a version of

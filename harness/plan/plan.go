@@ -194,6 +194,9 @@ func cellsOf(d *drills.Drill, i int, w wishes) ([]Cell, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkAbsent(d, sc, node, s, w); err != nil {
+		return nil, err
+	}
 	axes := axesOf(sc, node, s, w, w.on(d))
 	if cellCount(axes) > maxCells {
 		return nil, node.Find("matrix").Errorf("the matrix has more than %d cells", maxCells)
@@ -207,6 +210,17 @@ func cellsOf(d *drills.Drill, i int, w wishes) ([]Cell, error) {
 		out = append(out, cell)
 	}
 	return out, nil
+}
+
+// checkAbsent refuses to vary a component that takes part with another provider only.
+func checkAbsent(d *drills.Drill, sc drills.Scenario, node strict.Node, s scenario.Scenario, w wishes) error {
+	here := scenario.Versioned(s, w.on(d))
+	for _, key := range slices.Sorted(maps.Keys(sc.Matrix)) {
+		if !slices.Contains(here, key) && slices.Contains(scenario.Versioned(s, cluster.Everything()), key) {
+			return node.Find("matrix", key).Errorf("%s takes no part in scenario %s with the provider %s; the components there are %s", key, sc.Name, w.providerOf(d), strings.Join(here, ", "))
+		}
+	}
+	return nil
 }
 
 // maxCells bounds the matrix of one scenario: more is a slip of the pen.
@@ -291,6 +305,12 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 	if o.NodeImage != "" && w.providerOf(d) != cluster.Kind {
 		return w, fmt.Errorf("--node-image means nothing to the provider %s", w.providerOf(d))
 	}
+	if err := cluster.CheckNodeImage(o.NodeImage); err != nil {
+		return w, fmt.Errorf("--node-image: %w", err)
+	}
+	if err := w.checkForeign(d); err != nil {
+		return w, err
+	}
 	if o.Repeat < 0 || o.Repeat > 1000 {
 		return w, fmt.Errorf("--repeat: %d is no number of repetitions, expected 1 to 1000", o.Repeat)
 	}
@@ -327,6 +347,21 @@ func parseWishes(d *drills.Drill, o Overrides) (wishes, error) {
 		return w, nil
 	}
 	return w, w.addVersion(scenario.Kubernetes, o.Kubernetes, "--kubernetes "+o.Kubernetes)
+}
+
+// checkForeign refuses what a drill's own provider has no use for. Where the command
+// line asks for another provider, it is left out.
+func (w wishes) checkForeign(d *drills.Drill) error {
+	foreign := map[string][]string{cluster.Embedded: {"workers", "nodeImage"}, cluster.Kind: {"nodes"}}
+	if w.providerOf(d) != d.Spec.Cluster.Provider {
+		return nil
+	}
+	for _, field := range foreign[d.Spec.Cluster.Provider] {
+		if node := d.Node("spec", "cluster", field); !node.IsZero() {
+			return node.Errorf("means nothing to the provider %s", d.Spec.Cluster.Provider)
+		}
+	}
+	return nil
 }
 
 // providerOf is the provider that the drill's cells run on.
@@ -494,7 +529,7 @@ func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from 
 		}
 		return node.Errorf("%v", err)
 	}
-	if err := check(s, params, ModelVersions(cell.Versions)); err != nil {
+	if err := cmp.Or(check(s, params, ModelVersions(cell.Versions)), checkFits(cell, s, params)); err != nil {
 		field, ok := errors.AsType[*scenario.FieldError](err)
 		if !ok {
 			return fmt.Errorf("scenario %s: %w", s.Name(), err)

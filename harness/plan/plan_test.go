@@ -507,3 +507,88 @@ func TestExpectedTimeWithRunsSideBySide(t *testing.T) {
 		}
 	}
 }
+
+func TestCellsOfOneClusterComeTogether(t *testing.T) {
+	t.Parallel()
+	cell := func(name, provider string, shares bool, versions ...string) plan.Cell {
+		v := map[string]string{}
+		for _, kv := range versions {
+			component, version, _ := strings.Cut(kv, "=")
+			v[component] = version
+		}
+		return plan.Cell{Name: name, Provider: provider, SharesCluster: shares, Versions: v}
+	}
+	for name, c := range map[string]struct {
+		cells []plan.Cell
+		want  string
+	}{
+		"versions in turns": {[]plan.Cell{
+			cell("a", "kind", true, "k=v1"), cell("b", "kind", true, "k=v2"), cell("c", "kind", true, "k=v1"), cell("d", "kind", true, "k=v2")}, "a c b d"},
+		"pods put up with more in the cluster": {[]plan.Cell{
+			cell("a", "kind", true, "k=v1", "istiod=v1"), cell("b", "kind", true, "k=v2"), cell("c", "kind", true, "k=v1")}, "a c b"},
+		"processes do not": {[]plan.Cell{
+			cell("a", "embedded", true, "k=v1", "istiod=v1"), cell("b", "embedded", true, "k=v2"), cell("c", "embedded", true, "k=v1")}, "a b c"},
+		"clusters of their own stay where they are": {[]plan.Cell{
+			cell("a", "embedded", false, "k=v1"), cell("b", "embedded", false, "k=v2"), cell("c", "embedded", false, "k=v1")}, "a b c"},
+		"nothing": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := slices.Clone(c.cells)
+			var got []string
+			for _, cell := range plan.ByCluster(c.cells) {
+				got = append(got, cell.Name)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("%s, want %s", strings.Join(got, " "), c.want)
+			}
+			for i := range before {
+				if before[i].Name != c.cells[i].Name {
+					t.Error("the plan itself was put in another order")
+				}
+			}
+		})
+	}
+}
+
+// on begins a drill on a cluster with one scenario.
+func on(cluster, scenario string) string {
+	return "apiVersion: reckon/v1\nkind: Drill\nmetadata: {name: d}\nspec:\n  cluster: " + cluster + "\n  scenarios:\n  - " + scenario + "\n"
+}
+
+func TestWhatAProviderCannotDoIsRefusedWhenPlanning(t *testing.T) {
+	t.Parallel()
+	const restart, rollback = "{name: single-replica-restart}", "{name: rollback-window}"
+	for name, c := range map[string]struct {
+		text string
+		o    plan.Overrides
+		want string // "": it is planned
+	}{
+		"an option for an image":                    {on("{provider: kind}", restart), plan.Overrides{NodeImage: "--privileged"}, `--node-image: "--privileged" is no image of nodes`},
+		"an image for simulated nodes":              {on("{provider: embedded, nodeImage: build}", restart), plan.Overrides{}, "d.yaml:5: spec.cluster.nodeImage: means nothing to the provider embedded"},
+		"workers of simulated nodes":                {on("{provider: embedded, workers: 2}", restart), plan.Overrides{}, "d.yaml:5: spec.cluster.workers: means nothing to the provider embedded"},
+		"simulated nodes on real ones":              {on("{provider: kind, nodes: 2}", restart), plan.Overrides{}, "d.yaml:5: spec.cluster.nodes: means nothing to the provider kind"},
+		"an image, and another provider by flag":    {on("{provider: kind, nodeImage: build}", restart), plan.Overrides{Provider: "embedded"}, ""},
+		"sources of Kubernetes for real nodes":      {on("{provider: kind}", restart), plan.Overrides{Kubernetes: "./k@v1.37.2"}, "--kubernetes ./k@v1.37.2: provider kind runs a release of Kubernetes"},
+		"istiod where there is none":                {on("{provider: embedded}", "{name: rollback-window, matrix: {istiod: [v1.27.0]}}"), plan.Overrides{}, "spec.scenarios[0].matrix.istiod: istiod takes no part in scenario rollback-window with the provider embedded; the components there are argo-rollouts, kubernetes, kube-controller-manager"},
+		"more pods than a node takes":               {on("{provider: kind}", rollback), plan.Overrides{Set: []string{"replicas=48"}}, "replicas: up to 96 pods at a time, and 1 node(s) of provider kind take 95"},
+		"as many pods as a node takes":              {on("{provider: kind}", rollback), plan.Overrides{Set: []string{"replicas=47"}}, ""},
+		"more pods than a worker takes":             {on("{provider: kind, workers: 1}", rollback), plan.Overrides{Set: []string{"replicas=48"}}, "1 node(s) of provider kind take 95"},
+		"two workers take more":                     {on("{provider: kind, workers: 2}", rollback), plan.Overrides{Set: []string{"replicas=48"}}, ""},
+		"simulated nodes take any":                  {on("{provider: embedded}", rollback), plan.Overrides{Set: []string{"replicas=400"}}, ""},
+		"an update with its surge":                  {on("{provider: kind}", "{name: rolling-update, params: {replicas: 80, maxSurge: 20%}}"), plan.Overrides{}, "replicas: up to 96 pods at a time"},
+		"the least surge of as many":                {on("{provider: kind}", "{name: rolling-update, params: {replicas: 80, maxSurge: 1}}"), plan.Overrides{}, ""},
+		"more surge than there are pods to replace": {on("{provider: kind}", "{name: rolling-update, params: {replicas: 4, maxSurge: 500}}"), plan.Overrides{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := plan.New(load(t, c.text), c.o)
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n")):
+				t.Errorf("error %v\nwant  %s", err, c.want)
+			}
+		})
+	}
+}

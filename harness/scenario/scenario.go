@@ -87,6 +87,13 @@ type GuardNames interface {
 	Guards() map[string]string
 }
 
+// Sized is implemented by scenarios whose parameters can ask for more pods than
+// real nodes take.
+type Sized interface {
+	// MostPods is how many pods the script has at most at a time.
+	MostPods(params any) int
+}
+
 // Exclusive is implemented by scenarios of which some runs need a cluster of
 // their own, because they disturb it or load it so that others would notice.
 type Exclusive interface {

@@ -15,7 +15,7 @@ import (
 )
 
 // Runs are the repetitions of the selected cells. Those that were chosen ahead
-// are worked off in order by as many workers as are allowed; others are run by
+// are worked off, one cluster after the other, by as many workers as are allowed; others are run by
 // the spec that asks for them, as under `go test` and the ginkgo command.
 type Runs struct {
 	suite *Suite
@@ -70,13 +70,17 @@ func (r *Runs) work() {
 		task       *task
 		repetition int
 	}
+	var queue []job
+	for _, c := range plan.ByCluster(r.chosen()) {
+		for n := 1; n <= c.Repeat; n++ {
+			queue = append(queue, job{r.tasks[c.Name], n})
+		}
+	}
 	jobs := make(chan job)
 	go func() {
 		defer close(jobs)
-		for _, t := range r.order {
-			for n := 1; n <= t.cell.Repeat; n++ {
-				jobs <- job{t, n}
-			}
+		for _, j := range queue {
+			jobs <- j
 		}
 	}()
 	for range max(r.suite.Plan.Parallel, 1) {

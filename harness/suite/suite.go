@@ -95,19 +95,31 @@ func (s *Suite) patience() time.Duration {
 }
 
 func spec(ctx ginkgo.SpecContext, runs *Runs, cell plan.Cell) {
+	results := runs.of(ctx, cell)
+	for _, r := range results {
+		if r.Err == nil {
+			ginkgo.AddReportEntry(fmt.Sprintf("verdict %d", r.Repetition), string(r.Outcome.Run.Verdict.Outcome), ginkgo.ReportEntryVisibilityFailureOrVerbose)
+		}
+	}
+	if failures := failuresOf(results); len(failures) > 0 {
+		ginkgo.Fail(strings.Join(failures, "\n"))
+	}
+}
+
+// failuresOf says what of the runs did not pass, or was left behind.
+func failuresOf(results []Result) []string {
 	var failures []string
-	for _, r := range runs.of(ctx, cell) {
+	for _, r := range results {
+		if r.Outcome != nil && r.Outcome.Cleanup != nil { // whatever the verdict
+			failures = append(failures, r.Outcome.Cleanup.Error())
+		}
 		if r.Err != nil {
 			failures = append(failures, r.Err.Error())
 			continue
 		}
-		v := r.Outcome.Run.Verdict
-		ginkgo.AddReportEntry(fmt.Sprintf("verdict %d", r.Repetition), string(v.Outcome), ginkgo.ReportEntryVisibilityFailureOrVerbose)
-		if v.Outcome != judge.Pass {
+		if v := r.Outcome.Run.Verdict; v.Outcome != judge.Pass {
 			failures = append(failures, fmt.Sprintf("%s: %s", v.Outcome, strings.Join(v.Reasons, "; ")))
 		}
 	}
-	if len(failures) > 0 {
-		ginkgo.Fail(strings.Join(failures, "\n"))
-	}
+	return failures
 }

@@ -49,13 +49,43 @@ const keyFormat = 1
 // ErrChecksum, ErrNoSpace, ErrNoGo or ErrDirectory, or are a *CompileError. A
 // cancelled ctx ends the compilers and returns its cause.
 func (b *Builder) Build(ctx context.Context, req Request) (Artifact, error) {
-	s, err := b.workshop(ctx)
+	p, err := b.identify(ctx, req)
 	if err != nil {
 		return Artifact{}, err
 	}
+	s, id := p.workshop, p.id
+	a := Artifact{
+		Component: p.component.Name, Version: id.Version, Origin: id.Origin, Go: s.goVer,
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	a.Key = s.key(p.component, a, id.Inputs)
+	return s.obtain(ctx, p.component, p.source, a, p.meter)
+}
+
+// Check says whether there is what Build would need, without building it. Its
+// errors are those of Build.
+func (b *Builder) Check(ctx context.Context, req Request) error {
+	_, err := b.identify(ctx, req)
+	return err
+}
+
+// project is a component that is known to be there, before it is built.
+type project struct {
+	workshop  *workshop
+	component Component
+	source    Source
+	id        Identity
+	meter     *meter
+}
+
+func (b *Builder) identify(ctx context.Context, req Request) (*project, error) {
+	s, err := b.workshop(ctx)
+	if err != nil {
+		return nil, err
+	}
 	c, err := find(s.components, req.Component)
 	if err != nil {
-		return Artifact{}, err
+		return nil, err
 	}
 	if req.Version == "" && req.Dir == "" {
 		req.Version = c.Default
@@ -66,18 +96,13 @@ func (b *Builder) Build(ctx context.Context, req Request) (Artifact, error) {
 	m := newMeter(b.Progress, c.Name, req.Version)
 	src, err := s.source(c, req, m)
 	if err != nil {
-		return Artifact{}, err
+		return nil, err
 	}
 	id, err := src.Identify(ctx)
 	if err != nil {
-		return Artifact{}, err
+		return nil, err
 	}
-	a := Artifact{
-		Component: c.Name, Version: id.Version, Origin: id.Origin, Go: s.goVer,
-		Platform: runtime.GOOS + "/" + runtime.GOARCH,
-	}
-	a.Key = s.key(c, a, id.Inputs)
-	return s.obtain(ctx, c, src, a, m)
+	return &project{s, c, src, id, m}, nil
 }
 
 // workshop is a builder with its defaults filled in.

@@ -281,6 +281,9 @@ func TestFailuresHaveAKindAndOneClearMessage(t *testing.T) {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than one line: %q", err)
 			}
+			if tt.req.Version != "" && !errors.Is(b.builder.Check(t.Context(), tt.req), tt.kind) {
+				t.Error("it is not known before it is built")
+			}
 			for _, s := range tt.says {
 				if !strings.Contains(err.Error(), s) {
 					t.Errorf("error %q does not say %q", err, s)

@@ -2,6 +2,7 @@ package toolchain
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,17 @@ func TestProgramsOfOursAreCompiledFromWhatTheBinaryCarries(t *testing.T) {
 	_ = cmd.Wait() // killed by the signal if it was not yet listening
 	if a.Origin.Kind != FromReckon || a.Origin.Hash == "" {
 		t.Errorf("origin %+v", a.Origin)
+	}
+	b.noLeftovers()
+}
+
+func TestANodeOfAVersionThatThereIsNotCostsNoBuild(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.builder.Components = Catalogue()
+	_, err := b.builder.Build(t.Context(), Request{Component: "kind-node", Version: "v9.9.9"})
+	if !errors.Is(err, ErrVersionUnavailable) || !strings.Contains(err.Error(), "kubernetes v9.9.9") {
+		t.Errorf("error %v, want %v", err, ErrVersionUnavailable)
 	}
 	b.noLeftovers()
 }

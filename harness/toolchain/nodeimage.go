@@ -47,6 +47,10 @@ func (s *nodeSource) Identify(ctx context.Context) (Identity, error) {
 	if err := checkVersion(s.component, s.version); err != nil {
 		return Identity{}, err
 	}
+	// A version that there is not is found before the rest is built for it.
+	if err := s.builder.Check(ctx, Request{Component: "kubernetes", Version: s.version}); err != nil {
+		return Identity{}, err
+	}
 	s.parts = map[string]Artifact{}
 	inputs := []string{fmt.Sprint(nodeFormat)}
 	for _, name := range nodeParts {

@@ -60,6 +60,9 @@ func DefaultParams() Params {
 // would answer any, and a client does not begin before somebody can.
 func (p Params) Sends(on cluster.Capabilities) bool { return p.Replicas > 0 && p.Requests.Sends(on) }
 
+// MostPods is both versions at full size.
+func (p Params) MostPods() int { return 2 * p.Replicas }
+
 // app is the program in real pods. Those that start together become ready one
 // by one, as the script makes simulated ones.
 func (p Params) app() stage.App {

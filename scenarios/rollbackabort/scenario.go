@@ -40,6 +40,9 @@ func (Scenario) Summary() string {
 
 func (Scenario) Needs(any) cluster.Capabilities { return rollback.Needs() }
 
+// MostPods is both versions at full size.
+func (Scenario) MostPods(params any) int { return params.(*Params).Params.MostPods() }
+
 func (Scenario) Components(on cluster.Capabilities) []string { return rollback.Components(on) }
 
 func (Scenario) Defaults() any {

@@ -93,6 +93,13 @@ func (Scenario) Exclusive(params any) bool {
 	return workload.Crowd(p.biggest())
 }
 
+// MostPods is the upper fence; no surge is larger than the new version.
+func (Scenario) MostPods(params any) int {
+	p := params.(*Params)
+	_, most := p.Fences()
+	return min(most, 2*p.Replicas)
+}
+
 func (Scenario) Expected(params any) time.Duration {
 	p := params.(*Params)
 	each := p.Startup.Std() + time.Duration(p.MinReadySeconds)*time.Second + p.Linger.Std()

@@ -40,8 +40,8 @@ func Down(ctx context.Context, root, name string) error {
 	if err != nil {
 		return err
 	}
-	if !validName.MatchString(name) {
-		return fmt.Errorf("%q is not the name of an embedded cluster", name)
+	if err := cluster.CheckName(name); err != nil {
+		return fmt.Errorf("embedded cluster: %w", err)
 	}
 	_, err = removeCluster(ctx, root, name)
 	return err

@@ -242,9 +242,14 @@ func (c *Cluster) Down(ctx context.Context) error {
 	}
 	if err != nil {
 		// Something would not die: leave the directory for Clean to find it.
-		return fmt.Errorf("cluster %s: %w", c.cfg.Name, err)
+		return c.left(err)
 	}
-	return removeTree(c.lay.dir)
+	return c.left(removeTree(c.lay.dir))
+}
+
+// left says of a failed removal what is there still.
+func (c *Cluster) left(err error) error {
+	return cluster.Left(fmt.Sprintf("cluster %s (its processes, and %s)", c.cfg.Name, c.lay.dir), err)
 }
 
 // release lets a detached cluster live on after this program.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"k8s.io/utils/clock"
 
@@ -71,8 +70,6 @@ type Config struct {
 	Clock clock.PassiveClock
 }
 
-var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
-
 // complete fills in defaults and refuses what cannot work.
 func (c Config) complete() (Config, error) {
 	if c.Root == "" {
@@ -86,14 +83,14 @@ func (c Config) complete() (Config, error) {
 	if c.Name == "" {
 		c.Name = randomName()
 	}
-	if !validName.MatchString(c.Name) {
-		return c, fmt.Errorf("embedded cluster: name %q is not 1 to 40 small letters, digits and inner dashes", c.Name)
+	if err := cluster.CheckName(c.Name); err != nil {
+		return c, fmt.Errorf("embedded cluster: %w", err)
 	}
 	switch {
 	case c.Nodes == 0:
 		c.Nodes = defaultNodes
-	case c.Nodes < 0 || c.Nodes > maxNodes:
-		return c, fmt.Errorf("embedded cluster: %d nodes; 1 to %d can be simulated", c.Nodes, maxNodes)
+	case c.Nodes < 0 || c.Nodes > MaxNodes:
+		return c, fmt.Errorf("embedded cluster: %d nodes; 1 to %d can be simulated", c.Nodes, MaxNodes)
 	}
 	if c.Progress == nil {
 		c.Progress = func(string) {}

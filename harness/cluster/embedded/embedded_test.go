@@ -117,7 +117,7 @@ func TestConfigIsChecked(t *testing.T) {
 		func(c *Config) { c.Name = "../evil" },
 		func(c *Config) { c.Name = "Capital" },
 		func(c *Config) { c.Nodes = -1 },
-		func(c *Config) { c.Nodes = maxNodes + 1 },
+		func(c *Config) { c.Nodes = MaxNodes + 1 },
 		func(c *Config) { c.Binaries.Kwok = "" },
 		func(c *Config) { c.Binaries.Etcd = "/nonexistent" },
 		func(c *Config) { c.Binaries.Etcd = c.Root },

@@ -53,7 +53,7 @@ func TestKwokConfig(t *testing.T) {
 
 func TestNodes(t *testing.T) {
 	seen := map[string]bool{}
-	for _, i := range []int{0, 1, 255, 256, maxNodes - 1} {
+	for _, i := range []int{0, 1, 255, 256, MaxNodes - 1} {
 		n, err := node(i)
 		if err != nil {
 			t.Fatal(err)

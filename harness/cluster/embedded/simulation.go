@@ -25,7 +25,7 @@ import (
 const (
 	nodeNetworkFirst  = 198
 	nodeNetworkSecond = 18
-	maxNodes          = 10000
+	MaxNodes          = 10000
 )
 
 // kwokConfig joins kwok's configuration and our stages to one file.

@@ -13,7 +13,8 @@ import (
 )
 
 // Up makes a cluster and returns when pods can be created, scheduled and run.
-// If that fails, or the context ends, nothing is left.
+// If that fails, or the context ends, nothing is left, or a cluster.LeftError
+// says what.
 func Up(ctx context.Context, cfg Config) (*Cluster, error) {
 	cfg, err := cfg.complete()
 	if err != nil {

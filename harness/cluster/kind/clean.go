@@ -19,6 +19,27 @@ func (e engine) marked(ctx context.Context, match func(mark string) bool) ([]con
 	return slices.DeleteFunc(all, func(n container) bool { return n.Mark == "" || !match(n.Mark) }), err
 }
 
+// twice repeats a removal that failed, once. A signal to the whole process group (a
+// terminal's interrupt, GNU timeout's) may hit a command of the engine between its
+// fork and its move into a group of its own, and kill it. What it asked for may be
+// under way: hence the pause. A second failure has another reason, and is told.
+func twice(ctx context.Context, remove func(context.Context) ([]cluster.Removed, error)) ([]cluster.Removed, error) {
+	removed, first := remove(ctx)
+	if first == nil {
+		return removed, nil
+	}
+	select {
+	case <-time.After(settle):
+	case <-ctx.Done():
+		return removed, first
+	}
+	more, again := remove(ctx)
+	if again != nil {
+		again = fmt.Errorf("%w (tried twice; the first time: %v)", again, first)
+	}
+	return append(removed, more...), again
+}
+
 // settle is how long a node may take to appear that was asked for by a command
 // that was killed: the engine finishes what it has begun.
 const settle = time.Second
@@ -26,6 +47,12 @@ const settle = time.Second
 // removeCluster removes the nodes with the cluster's mark, its directory, and the
 // network if that was the last cluster of the root.
 func removeCluster(ctx context.Context, e engine, root, name string, interrupted bool) ([]cluster.Removed, error) {
+	return twice(ctx, func(ctx context.Context) ([]cluster.Removed, error) {
+		return removeClusterOnce(ctx, e, root, name, interrupted)
+	})
+}
+
+func removeClusterOnce(ctx context.Context, e engine, root, name string, interrupted bool) ([]cluster.Removed, error) {
 	lay := layoutOf(root, name)
 	removed, err := removeMarked(ctx, e, root, func(mark string) bool { return mark == lay.mark() })
 	if err == nil && interrupted {
@@ -83,7 +110,11 @@ func List(ctx context.Context, root string) ([]cluster.Summary, error) {
 		return nil, err
 	}
 	running := map[string]int{}
-	if e, engineErr := findEngine(ctx); engineErr == nil {
+	e, engineErr := findEngine(ctx)
+	if ctx.Err() != nil {
+		return nil, errors.Join(err, engineErr)
+	}
+	if engineErr == nil {
 		nodes, nodesErr := e.nodes(ctx)
 		err = errors.Join(err, nodesErr)
 		for _, n := range nodes {
@@ -111,8 +142,8 @@ func List(ctx context.Context, root string) ([]cluster.Summary, error) {
 // Down removes a cluster that any process made. What is not there needs no
 // removing, and what is not ours is not touched.
 func Down(ctx context.Context, root, name string) error {
-	if !validName.MatchString(name) {
-		return fmt.Errorf("%q is not the name of a kind cluster", name)
+	if err := cluster.CheckName(name); err != nil {
+		return fmt.Errorf("kind cluster: %w", err)
 	}
 	e, err := findEngine(ctx)
 	if err != nil {
@@ -142,9 +173,11 @@ func Clean(ctx context.Context, root string, all bool) ([]cluster.Removed, error
 	for name, s := range states {
 		keep[name] = !all && !s.abandoned()
 	}
-	removed, err := removeMarked(ctx, e, root, func(mark string) bool {
-		name, ours := markedName(root, mark)
-		return ours && !keep[name]
+	removed, err := twice(ctx, func(ctx context.Context) ([]cluster.Removed, error) {
+		return removeMarked(ctx, e, root, func(mark string) bool {
+			name, ours := markedName(root, mark)
+			return ours && !keep[name]
+		})
 	})
 	errs = append(errs, err)
 	for name := range states {
@@ -158,7 +191,7 @@ func Clean(ctx context.Context, root string, all bool) ([]cluster.Removed, error
 		steps = append(steps, removeImages)
 	}
 	for _, step := range steps {
-		gone, err := step(ctx, e, root)
+		gone, err := twice(ctx, func(ctx context.Context) ([]cluster.Removed, error) { return step(ctx, e, root) })
 		removed, errs = append(removed, gone...), append(errs, err)
 	}
 	return removed, errors.Join(errs...)

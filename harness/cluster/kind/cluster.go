@@ -130,16 +130,14 @@ func (c *Cluster) Down(ctx context.Context) error {
 		c.stopWatch()
 	}
 	c.fail(nil)
-	if _, err := removeCluster(ctx, c.engine, c.cfg.Root, c.cfg.Name, c.interrupted); err != nil {
-		return fmt.Errorf("cluster %s: %w", c.cfg.Name, err)
-	}
-	return nil
+	_, err := removeCluster(ctx, c.engine, c.cfg.Root, c.cfg.Name, c.interrupted)
+	return cluster.Left(fmt.Sprintf("kind cluster %s (its containers, network and %s)", c.cfg.Name, c.lay.dir), err)
 }
 
 // LoadImages puts images, as OCI archives, into the container runtime of every
 // node, where pods find them without a registry.
 func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
-	all, err := c.nodes()
+	all, err := c.nodes(ctx)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 
 	"k8s.io/utils/clock"
 
@@ -18,7 +17,7 @@ const (
 	providerName = cluster.Kind
 	fidelity     = "everything real: kubelets, containers, probes, signals, kube-proxy and CNI, on nodes that are containers of one machine"
 	defaultNodes = 1
-	maxNodes     = 8
+	maxNodes     = cluster.MaxWorkers + 1
 )
 
 // Config says what cluster to make.
@@ -52,10 +51,6 @@ type NodeImage struct {
 // Archive is an image in a file, for the engine to load.
 type Archive struct{ Ref, ID, Path string }
 
-// Names of nodes are those of the cluster and more, and a host name has 63
-// characters at most.
-var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$`)
-
 // complete fills in defaults and refuses what cannot work.
 func (c Config) complete() (Config, error) {
 	if c.Root == "" {
@@ -69,8 +64,11 @@ func (c Config) complete() (Config, error) {
 	if c.Name == "" {
 		c.Name = randomName()
 	}
-	if !validName.MatchString(c.Name) {
-		return c, fmt.Errorf("kind cluster: name %q is not 1 to 40 small letters, digits and inner dashes", c.Name)
+	if err := cluster.CheckName(c.Name); err != nil {
+		return c, fmt.Errorf("kind cluster: %w", err)
+	}
+	if err := cluster.CheckNodeImage(c.NodeImage.Want); err != nil {
+		return c, fmt.Errorf("kind cluster: %w", err)
 	}
 	switch {
 	case c.Nodes == 0:

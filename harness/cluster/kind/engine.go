@@ -2,6 +2,7 @@ package kind
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,10 +43,13 @@ func findEngine(ctx context.Context) (engine, error) {
 		if err == nil || name == "podman" && e.answers(ctx) { // podman's info has other fields
 			return e, nil
 		}
+		if ctx.Err() != nil {
+			break
+		}
 		said = append(said, err.Error())
 	}
 	if ctx.Err() != nil {
-		return engine{}, context.Cause(ctx)
+		return engine{}, fmt.Errorf("looking for a container engine: %w", context.Cause(ctx))
 	}
 	if len(said) == 0 {
 		return engine{}, fmt.Errorf("%w: none of %s is installed", ErrNoEngine, strings.Join(names, ", "))
@@ -66,13 +70,45 @@ func (e engine) provider(log *logger) *kindcluster.Provider {
 	return kindcluster.NewProvider(kindcluster.ProviderWithLogger(log), option)
 }
 
+// errNoAnswer: a command did not end within its limit.
+var errNoAnswer = errors.New("no answer")
+
+// limit is how long a command may take, far beyond what it takes on a busy machine:
+// an engine that hangs keeps nobody for ever. 0 is none, for "wait", whose answer
+// is the end of a node.
+func limit(command string) time.Duration {
+	switch command {
+	case "wait":
+		return 0
+	case "pull": // half a gigabyte, over any line
+		return 30 * time.Minute
+	case "load":
+		return 10 * time.Minute
+	case "run": // unpacks the image the first time
+		return 3 * time.Minute
+	case "rm", "rmi":
+		return time.Minute
+	}
+	return 30 * time.Second // a question
+}
+
 // run returns what a command prints. An error holds what it says.
 func (e engine) run(ctx context.Context, args ...string) (string, error) {
+	return e.within(ctx, limit(args[0]), args...)
+}
+
+func (e engine) within(ctx context.Context, limit time.Duration, args ...string) (string, error) {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s %s: %w within %s: does the container engine hang?", e.name, args[0], errNoAnswer, limit))
+		defer cancel()
+	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, e.name, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	// A group of its own: the terminal's interrupt is for us, and the commands
-	// that clean up after it must not get it.
+	// that clean up after it must not get it. Between its fork and its move into
+	// that group a child still gets it: see twice.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = 2 * time.Second
 	err := cmd.Run()
@@ -99,16 +135,19 @@ func lastLines(s string) string {
 }
 
 // cgroupVersion is 1 or 2: that of the engine's machine, which need not be this one.
-func (e engine) cgroupVersion(ctx context.Context) int {
+func (e engine) cgroupVersion(ctx context.Context) (int, error) {
 	format := "{{.CgroupVersion}}"
 	if e.name == "podman" {
 		format = "{{.Host.CgroupsVersion}}"
 	}
 	out, err := e.run(ctx, "info", "--format", format)
-	if err == nil && strings.HasSuffix(out, "1") {
-		return 1
+	if _, said := errors.AsType[*exec.ExitError](err); err != nil && !said {
+		return 0, err
 	}
-	return 2
+	if strings.HasSuffix(out, "1") {
+		return 1, nil
+	}
+	return 2, nil
 }
 
 // version is recorded as a fact.
@@ -123,8 +162,8 @@ func (e engine) version(ctx context.Context) string {
 // imageID is "" for an image that the engine does not have.
 func (e engine) imageID(ctx context.Context, ref string) (string, error) {
 	out, err := e.run(ctx, "image", "inspect", "--format", "{{.Id}}", ref)
-	if err != nil && ctx.Err() != nil {
-		return "", err
+	if _, said := errors.AsType[*exec.ExitError](err); err != nil && !said {
+		return "", err // it did not answer
 	}
 	return out, nil
 }
@@ -154,11 +193,11 @@ func (e engine) nodes(ctx context.Context) ([]container, error) {
 	var out []container
 	for id := range strings.FieldsSeq(ids) {
 		raw, err := e.run(ctx, "inspect", "--type", "container", id)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, err
-			}
-			continue // gone meanwhile
+		if err != nil && isGone(err) {
+			continue
+		}
+		if err != nil { // it may be there: whoever removes must not take it for gone
+			return nil, err
 		}
 		c, err := parseContainer(raw)
 		if err != nil {
@@ -167,6 +206,12 @@ func (e engine) nodes(ctx context.Context) ([]container, error) {
 		out = append(out, c...)
 	}
 	return out, nil
+}
+
+// isGone says whether an engine said that there is no such container.
+func isGone(err error) bool {
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "no such object") || strings.Contains(text, "no such container")
 }
 
 // parseContainer reads what inspect prints.
@@ -203,6 +248,16 @@ func (e engine) remove(ctx context.Context, nodes []container) error {
 	for _, n := range nodes {
 		args = append(args, n.ID)
 	}
-	_, err := e.run(ctx, args...)
-	return err
+	if _, err := e.run(ctx, args...); err != nil {
+		return fmt.Errorf("%s is not removed: %w", names(nodes), err)
+	}
+	return nil
+}
+
+func names(nodes []container) string {
+	var out []string
+	for _, n := range nodes {
+		out = append(out, cmp.Or(n.Name, n.ID))
+	}
+	return strings.Join(out, ", ")
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,11 +34,16 @@ func newFakeEngine(t *testing.T) *fakeEngine {
 cd ` + f.dir + `
 echo "$@" >> calls
 case "$1" in
-info) [ -e no-engine ] && { echo "Cannot connect" >&2; exit 1; }; echo 1 ;;
+info) [ -e hangs ] && exec sleep 600; [ -e no-engine ] && { echo "Cannot connect" >&2; exit 1; }
+	case "$*" in *json*) [ -e half-a-node ] && cp half-a-node containers; esac # kind's own question, before it makes nodes
+	echo 1 ;;
 version) echo 99.0 ;;
 ps) case "$*" in *` + clusterLabel + `*) ls containers 2>/dev/null ;; esac ;;
-inspect) cat containers/$4 || exit 1 ;;
-rm) shift 3; for id; do rm -f containers/$id; done ;;
+inspect)
+	[ -e killed ] && { rm killed; kill -KILL $$; }
+	cat containers/$4 2>/dev/null || { echo "Error: No such object: $4" >&2; exit 1; } ;;
+run) echo memory 8000000; echo disk 50000000 ;;
+rm) [ -s rm-fails ] && { sed -i 1d rm-fails; echo "the daemon is busy" >&2; exit 1; }; shift 3; for id; do rm -f containers/$id; done ;;
 network) case "$2" in ls) cat network 2>/dev/null ;; rm) rm network ;; esac; true ;;
 image) cat images/$5 2>/dev/null || exit 1 ;;
 pull) echo "no route to host" >&2; exit 1 ;;
@@ -60,9 +66,33 @@ esac
 	return f
 }
 
+// write puts a file into the engine's directory, by which it is told what to do.
+func (f *fakeEngine) write(name, text string) {
+	f.t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// calls are all that was asked of it.
+func (f *fakeEngine) calls() string {
+	f.t.Helper()
+	text, err := os.ReadFile(filepath.Join(f.dir, "calls"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		f.t.Fatal(err)
+	}
+	return string(text)
+}
+
 // node adds a container of a kind cluster; mark is "" for one that is not ours.
 func (f *fakeEngine) node(id, clusterName, mark string) {
 	f.t.Helper()
+	f.write(filepath.Join("containers", id), inspected(f.t, id, clusterName, mark))
+}
+
+// inspected is what an engine says of such a container.
+func inspected(t *testing.T, id, clusterName, mark string) string {
+	t.Helper()
 	mounts := []map[string]string{{"Source": "/lib/modules", "Destination": "/lib/modules"}}
 	if mark != "" {
 		mounts = append(mounts, map[string]string{"Source": mark, "Destination": markMount})
@@ -72,11 +102,9 @@ func (f *fakeEngine) node(id, clusterName, mark string) {
 		"Config": map[string]any{"Labels": map[string]string{clusterLabel: clusterName}}, "Mounts": mounts,
 	}})
 	if err != nil {
-		f.t.Fatal(err)
+		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(f.dir, "containers", id), raw, 0o644); err != nil {
-		f.t.Fatal(err)
-	}
+	return string(raw)
 }
 
 func (f *fakeEngine) left() []string {
@@ -190,7 +218,7 @@ func TestANameThatIsTakenIsRefusedAndTheOtherClusterStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := create(t.Context(), cfg, engine{"docker"}, resolved{}, host{}); !errors.Is(err, ErrNameTaken) {
+	if _, err := create(t.Context(), cfg, engine{name: "docker"}, resolved{}, host{}); !errors.Is(err, ErrNameTaken) {
 		t.Errorf("error %v, want %v", err, ErrNameTaken)
 	}
 	if len(f.left()) != 1 {
@@ -233,7 +261,7 @@ func TestTheNodeImageIsTakenFromWhereItIs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got, err := tt.image.resolve(t.Context(), engine{"docker"}, func(string) {})
+			got, err := tt.image.resolve(t.Context(), engine{name: "docker"}, func(string) {})
 			switch {
 			case tt.says == "" && (err != nil || got.ref != tt.want || got.id == ""):
 				t.Errorf("%+v, %v; want %s", got, err, tt.want)
@@ -426,5 +454,111 @@ func TestHeadingsAreReadableInALog(t *testing.T) {
 	l.V(1).Info(" • debug  ...\n")
 	if !slices.Equal(got, []string{"Starting control-plane"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestARemovalThatFailsIsTriedOnceMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, text string
+		left       bool
+	}{
+		"the engine refuses once":             {"rm-fails", "1\n", false},
+		"the engine refuses for good":         {"rm-fails", "1\n2\n3\n", true},
+		"a signal kills the look at the node": {"killed", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeEngine(t)
+			root := t.TempDir()
+			stateOf(t, root, "mine", true, false, phaseReady)
+			f.node("mine-control-plane", "mine", layoutOf(root, "mine").mark())
+			f.write(c.file, c.text)
+			cfg, err := Config{Root: root, Options: cluster.Options{Name: "mine"}}.complete()
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = (&Cluster{cfg: cfg, engine: engine{name: "docker"}, lay: layoutOf(root, "mine"), done: make(chan struct{})}).Down(t.Context())
+			if !c.left {
+				if err != nil || len(f.left()) > 0 {
+					t.Errorf("left %v, error %v", f.left(), err)
+				}
+				return
+			}
+			if cluster.LeftOf(err) == nil {
+				t.Fatalf("error %v, want one that says what is left", err)
+			}
+			for _, want := range []string{"kind cluster mine", layoutOf(root, "mine").dir, "`reckon clean`", "mine-control-plane is not removed", "the daemon is busy", "tried twice"} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("no %q in %v", want, err)
+				}
+			}
+			if _, err := os.Stat(layoutOf(root, "mine").state()); err != nil {
+				t.Errorf("clean will not find it: %v", err)
+			}
+		})
+	}
+}
+
+func TestAStartThatFailsAndCannotBeTakenDownSaysWhatIsLeft(t *testing.T) {
+	f := newFakeEngine(t)
+	root := t.TempDir()
+	image := filepath.Join("images", "my", "node:v1")
+	if err := os.MkdirAll(filepath.Join(f.dir, filepath.Dir(image)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f.write(image, "sha256:1")
+	f.write("half-a-node", inspected(t, "half-a-node", "mine", layoutOf(root, "mine").mark()))
+	f.write("rm-fails", strings.Repeat("busy\n", 9))
+	_, err := Up(t.Context(), Config{Root: root, Options: cluster.Options{Name: "mine"}, NodeImage: NodeImage{Want: "my/node:v1"}})
+	if left := cluster.LeftOf(err); left == nil || !strings.Contains(left.Error(), "half-a-node is not removed") {
+		t.Errorf("error %v\ncalls\n%s", err, f.calls())
+	}
+}
+
+func TestAnEngineThatHangsKeepsNobody(t *testing.T) {
+	f := newFakeEngine(t)
+	f.write("hangs", "")
+	if _, err := (engine{name: "docker"}).within(t.Context(), 50*time.Millisecond, "info"); !errors.Is(err, errNoAnswer) || !strings.Contains(err.Error(), "docker info: no answer within 50ms") {
+		t.Errorf("at the limit of a command: %v", err)
+	}
+	stop := errors.New("stopped by a test")
+	for name, ask := range map[string]func(context.Context) error{
+		"looking for an engine": func(ctx context.Context) error { _, err := findEngine(ctx); return err },
+		"starting a cluster":    func(ctx context.Context) error { _, err := Up(ctx, Config{Root: t.TempDir()}); return err },
+	} {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, stop)
+		if err := ask(ctx); !errors.Is(err, stop) {
+			t.Errorf("%s: %v, want the end of the context", name, err)
+		}
+		cancel()
+	}
+}
+
+func TestEveryCommandHasALimitButTheWaitForANodesEnd(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"info", "version", "ps", "inspect", "image", "images", "network", "run", "rm", "rmi", "load", "pull", "another"} {
+		if limit(command) <= 0 {
+			t.Errorf("%s may take for ever", command)
+		}
+	}
+	if limit("wait") != 0 {
+		t.Error("a node may run for as long as it likes")
+	}
+}
+
+func TestAnImageThatCannotBeHadIsNamed(t *testing.T) {
+	newFakeEngine(t)
+	_, err := NodeImage{Want: "my/node:v2"}.resolve(t.Context(), engine{name: "docker"}, func(string) {})
+	if !errors.Is(err, ErrNoImage) || !strings.Contains(err.Error(), "my/node:v2") {
+		t.Errorf("error %v, want the image in it", err)
+	}
+}
+
+func TestAnOptionInThePlaceOfAnImageNeverReachesTheEngine(t *testing.T) {
+	f := newFakeEngine(t)
+	if _, err := Up(t.Context(), Config{Root: t.TempDir(), NodeImage: NodeImage{Want: "--privileged"}}); err == nil {
+		t.Error("no error")
+	}
+	if strings.Contains(f.calls(), "--privileged") {
+		t.Errorf("calls:\n%s", f.calls())
 	}
 }

@@ -45,7 +45,7 @@ func (n NodeImage) auto(ctx context.Context, e engine, progress func(string)) (r
 	progress(fmt.Sprintf("%s cannot be pulled: building a node image", pinned))
 	got, err := n.build(ctx, e, progress)
 	if err != nil && ctx.Err() == nil {
-		return got, fmt.Errorf("%w: %w; and %w", ErrNoImage, err, pullErr)
+		return got, fmt.Errorf("%w; and %w", err, pullErr)
 	}
 	return got, err
 }
@@ -71,7 +71,7 @@ func have(ctx context.Context, e engine, ref string, progress func(string)) (res
 		if ctx.Err() != nil {
 			return resolved{}, err
 		}
-		return resolved{}, fmt.Errorf("%w: %w", ErrNoImage, err)
+		return resolved{}, fmt.Errorf("%w: %s is not here and cannot be pulled: %w", ErrNoImage, ref, err)
 	}
 	id, err = e.imageID(ctx, ref)
 	return resolved{ref, id}, err
@@ -83,6 +83,9 @@ func (n NodeImage) build(ctx context.Context, e engine, progress func(string)) (
 		return resolved{}, fmt.Errorf("%w: nothing to build it with", ErrNoImage)
 	}
 	archive, err := n.Build(ctx)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %w", ErrNoImage, err)
+	}
 	if err != nil {
 		return resolved{}, err
 	}

@@ -52,8 +52,8 @@ func (e engine) probe(ctx context.Context, root, image string) (host, error) {
 		return host{}, fmt.Errorf("%w: %w%s", ErrUnfit, explain(err), privilegedHint(err))
 	}
 	h := parseProbe(out)
-	h.cgroup = e.cgroupVersion(ctx)
-	return h, nil
+	h.cgroup, err = e.cgroupVersion(ctx)
+	return h, err
 }
 
 // privilegedHint says what the engine's refusals mean.
@@ -159,7 +159,10 @@ func Examine(ctx context.Context, root string, nodes int) []Finding {
 	}
 	out := []Finding{{OK: true, What: fmt.Sprintf("container engine: %s %s", e.name, e.version(ctx))}}
 	image, err := e.anyNodeImage(ctx)
-	if err != nil || image == "" {
+	if err != nil {
+		return append(out, Finding{Fatal: true, What: err.Error()})
+	}
+	if image == "" {
 		return append(out, Finding{OK: true, What: "privileged containers and limits: seen once the engine has a node image (reckon cluster up --provider kind)"})
 	}
 	h, err := e.probe(ctx, root, image)

@@ -6,7 +6,10 @@ import (
 	"reckon.dev/reckon/harness/cluster"
 )
 
-var _ cluster.Provider = (*Provider)(nil)
+var (
+	_ cluster.Provider = (*Provider)(nil)
+	_ cluster.Preparer = (*Provider)(nil)
+)
 
 // Provider makes kind clusters for code that does not care which kind.
 type Provider struct {
@@ -22,6 +25,21 @@ func (p *Provider) Fidelity() string { return fidelity }
 
 // Offers lists what scenarios may need and find here.
 func (p *Provider) Offers() cluster.Capabilities { return cluster.Offered(providerName) }
+
+// Prepare makes sure that the engine has the image of the nodes. The error is
+// ErrNoImage if there is none to be had.
+func (p *Provider) Prepare(ctx context.Context) error {
+	cfg, err := p.Config.complete()
+	if err != nil {
+		return err
+	}
+	e, err := findEngine(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = cfg.NodeImage.resolve(ctx, e, cfg.Progress)
+	return err
+}
 
 // Up makes a cluster.
 func (p *Provider) Up(ctx context.Context, opts cluster.Options) (cluster.Cluster, error) {

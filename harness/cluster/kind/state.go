@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/process"
 )
 
@@ -37,7 +38,7 @@ func markedName(root, mark string) (string, bool) {
 		return "", false
 	}
 	name, ok := strings.CutSuffix(rest, string(filepath.Separator)+"mark")
-	return name, ok && validName.MatchString(name)
+	return name, ok && cluster.CheckName(name) == nil
 }
 
 // Phases of a cluster.
@@ -89,7 +90,7 @@ func readStates(root string) (map[string]*state, error) {
 	out := map[string]*state{}
 	var errs []error
 	for _, e := range entries {
-		if !e.IsDir() || !validName.MatchString(e.Name()) {
+		if !e.IsDir() || cluster.CheckName(e.Name()) != nil {
 			continue
 		}
 		raw, err := os.ReadFile(layoutOf(root, e.Name()).state())

@@ -23,7 +23,8 @@ import (
 var ErrNameTaken = errors.New("the name is taken")
 
 // Up makes a cluster and returns when pods can be created, scheduled and run. If
-// that fails, or the context ends, nothing is left but logs.
+// that fails, or the context ends, nothing is left but logs, or a
+// cluster.LeftError says what.
 func Up(ctx context.Context, cfg Config) (*Cluster, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -118,7 +119,7 @@ func (c *Cluster) boot(ctx context.Context) error {
 	if err := c.connect(); err != nil {
 		return err
 	}
-	all, err := c.nodes()
+	all, err := c.nodes(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,15 +162,22 @@ func (c *Cluster) makeNodes(ctx context.Context) error {
 	}()
 	select {
 	case err := <-result:
+		// One of its commands may have been killed by the interrupt that we are
+		// about to hear of: what it asked the engine for may still appear.
+		c.interrupted = err != nil
 		return describe(err)
 	case <-ctx.Done():
 	}
 	c.interrupted = true
+	giveUp, cancel := context.WithTimeout(context.WithoutCancel(ctx), downTimeout)
+	defer cancel()
 	for {
 		// A failure shows when it is done for good, in Down.
-		_ = c.removeNodes(context.WithoutCancel(ctx))
+		_ = c.removeNodes(giveUp)
 		select {
 		case <-result:
+			return context.Cause(ctx)
+		case <-giveUp.Done(): // the engine hangs, and kind with it
 			return context.Cause(ctx)
 		case <-time.After(200 * time.Millisecond):
 		}
@@ -224,8 +232,25 @@ func (c *Cluster) connect() error {
 	return err
 }
 
-// nodes are kind's handles, all of them ours.
-func (c *Cluster) nodes() ([]nodes.Node, error) { return c.kind.ListInternalNodes(c.cfg.Name) }
+// nodes are kind's handles, all of them ours. Its call takes no context: one that
+// ends leaves it behind.
+func (c *Cluster) nodes(ctx context.Context) ([]nodes.Node, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit("ps"), fmt.Errorf("listing the nodes: %w within %s", errNoAnswer, limit("ps")))
+	defer cancel()
+	var all []nodes.Node
+	result := make(chan error, 1)
+	go func() {
+		var err error
+		all, err = c.kind.ListInternalNodes(c.cfg.Name)
+		result <- err
+	}()
+	select {
+	case err := <-result:
+		return all, err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
 
 // logsTimeout bounds the collection of logs of a cluster that is going away.
 const logsTimeout = 30 * time.Second
