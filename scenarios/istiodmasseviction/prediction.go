@@ -29,7 +29,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	)
 	out.Claims = append(out.Claims, k.Outages(typical, longest)...)
 	out.Claims = append(out.Claims, k.Back(p.Connections))
-	out.Tables = []judge.Table{p.laws(), n.Table("the fleet after the eviction")}
+	out.Tables = append([]judge.Table{p.laws(), n.Table("the fleet after the eviction")}, p.incident()...)
 	return out, nil
 }
 
