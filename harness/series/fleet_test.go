@@ -100,7 +100,7 @@ func TestATimeWithoutAValueIsAGapOfTheSeriesAlone(t *testing.T) {
 	if got, want := gapsOf(set, cov.Resources...), "2s-3s it has none since i0 gone; 4s-5s it has none since a closed, i0"; got != want {
 		t.Errorf("gaps of %s: %s, want %s", cov.Name, got, want)
 	}
-	if g := set.Gaps[0]; g.Source() != "value of "+series.CoVName {
+	if g := set.Gaps[0]; g.Source() != "value of "+series.CoVName || !g.Undefined() {
 		t.Errorf("source %q", g.Source())
 	}
 	without, err := set.Get(series.WithoutName)
