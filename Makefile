@@ -6,7 +6,7 @@ COMPONENTS := $(CURDIR)/bin/components
 KEEP = for run in bin/baselines/runs/*Z-*; do \
 	  to=results/baselines/$${run\#\#*Z-}; mkdir -p $$to; cp $$run/recording.jsonl.zst $$run/verdict.json $$to/; done
 
-.PHONY: build drill drill-kind test test-kind unit components kind-node lint bench baselines baselines-rollouts baselines-kubernetes baselines-kind clean
+.PHONY: build drill drill-kind test test-kind unit components kind-components kind-node lint bench baselines baselines-rollouts baselines-kubernetes baselines-kind clean
 
 # As components are built: so all of it shares what the compiler has cached.
 SHARED := CGO_ENABLED=0 GOFLAGS='$(strip $(shell $(GO) env GOFLAGS) -trimpath)'
@@ -26,6 +26,10 @@ drill-kind: build
 components: build
 	$(RECKON) build --into $(COMPONENTS) etcd kwok kubernetes argo-rollouts
 
+# What real clusters need beside them.
+kind-components: build
+	$(RECKON) build kind-node istiod argo-rollouts traffic
+
 # The image of real clusters' nodes, which their tests want (as root; see README).
 kind-node: build
 	$(RECKON) build kind-node
@@ -35,8 +39,7 @@ test: components
 	RECKON_TEST_BINARIES=$(COMPONENTS) RECKON=$(CURDIR)/$(RECKON) $(GO) test -race -vet off -timeout 40m ./...
 
 # What needs real clusters, one package after the other: two cores are few.
-test-kind: build
-	$(RECKON) build kind-node istiod argo-rollouts traffic
+test-kind: kind-components
 	$(SHARED) RECKON_TEST_KIND=$(CURDIR)/$(RECKON) $(GO) test -vet off -p 1 -count 1 -timeout 40m ./harness/cluster/kind ./harness/component/... ./harness/engine .
 
 # What needs no cluster, in seconds.
