@@ -23,7 +23,7 @@ drill-kind: build
 
 # Programs of the integration tests, built or taken from the cache.
 components: build
-	$(RECKON) build --into $(COMPONENTS) etcd kwok kubernetes argo-rollouts
+	$(RECKON) build --into $(COMPONENTS) etcd kwok kubernetes argo-rollouts istiod traffic
 
 # The image of real clusters' nodes, which their tests want (as root; see README).
 kind-node: build
