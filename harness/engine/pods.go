@@ -159,7 +159,7 @@ func (s *podSite) controlPlane(fail context.CancelCauseFunc, rec *record.Recorde
 	all := r.newProxies(s.watching, fail, rec)
 	all.fleet = &fleetPods{proxies: all, client: s.client, image: s.images[trafficProgram].Ref}
 	held, err := istio.Hold(s.watching, installed, istio.DeploymentConfig{
-		Kube: kube, Chart: s.chart, Clock: r.engine.Clock, Observer: r.observer(fail, rec, func([]istio.Endpoint) {}),
+		Kube: kube, Chart: s.chart, Metrics: installed.Metrics, Clock: r.engine.Clock, Observer: r.observer(fail, rec, func([]istio.Endpoint) {}),
 	})
 	if err != nil {
 		return nil, err
