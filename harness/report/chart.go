@@ -164,7 +164,7 @@ func (b *chartBuilder) findings() {
 func (b *chartBuilder) recorder() {
 	l := lane{Title: "Recorder"}
 	for _, g := range b.set.Gaps {
-		if g.From > b.x.in.To || g.To < b.x.in.From {
+		if g.From > b.x.in.To || g.To < b.x.in.From || g.Undefined() { // the panel shows where there is no value
 			continue
 		}
 		label := fmt.Sprintf("%s cut for %s: %s", g.Source(), secs(msec(g.To-g.From)), gapMeaning(g))
@@ -180,7 +180,7 @@ func (b *chartBuilder) recorder() {
 }
 
 func gapMeaning(g series.Gap) string {
-	if series.IsTraffic(g.Resource) {
+	if series.IsTraffic(g.Resource) || g.Resource == recording.Connections {
 		return g.Reason
 	}
 	if g.Lossless {

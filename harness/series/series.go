@@ -111,6 +111,9 @@ func IsTraffic(resource string) bool { return strings.HasPrefix(resource, traffi
 // no value.
 const undefinedPrefix = "value."
 
+// Undefined says that nothing was lost: a series had no value.
+func (g Gap) Undefined() bool { return strings.HasPrefix(g.Resource, undefinedPrefix) }
+
 // Source says what was cut: "watch of pods".
 func (g Gap) Source() string {
 	if client, ok := strings.CutPrefix(g.Resource, trafficPrefix); ok {

@@ -299,6 +299,7 @@ func FuzzTap(f *testing.F) {
 	s := new(script).stream(Stream{AtNS: at(0), Up: true}).weights(900, map[string]float64{"stable": 95}).hello().bin(0).
 		stream(Stream{AtNS: at(1100)}).stream(Stream{AtNS: at(1150), Up: true}).bin(1).end(2)
 	f.Add(s.log(0), s.log(3))
+	f.Add(life().log(0), life().log(2))
 	f.Add("x\n{\n", "{}\n")
 	f.Add(`{"n":0,"hello":{"client":"grpc","startNS":9223372036854775807}}`+"\n", `{"n":1,"bin":{"toNS":-9223372036854775808}}`+"\n")
 	f.Fuzz(func(t *testing.T, first, second string) {
@@ -309,7 +310,7 @@ func FuzzTap(f *testing.F) {
 			}
 		}
 		_ = r.Close()
-		if err := whole(r.facts); err != nil {
+		if err := errors.Join(whole(r.facts), wholeFleet(r.facts)); err != nil {
 			t.Error(err)
 		}
 	})

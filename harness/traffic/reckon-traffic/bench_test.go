@@ -1,10 +1,14 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"reckon.dev/reckon/harness/traffic/xdstest"
 )
 
 // BenchmarkClient measures what a client costs and how punctual it is at 500
@@ -62,4 +66,87 @@ func (r *record) lateness() []time.Duration {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// BenchmarkFleet measures what 3000 proxies cost that connect to eight istiods with a
+// mesh of 50 Services, at once or over 10 s: how long until the last is connected
+// (aim: 30 s), how late the fleet noticed anything at most meanwhile, the most memory
+// it ever had (aim: 350 MB) and what is left of it, and its processor time when idle
+// (aim: half a core). The istiods are in the process of the benchmark.
+func BenchmarkFleet(b *testing.B) {
+	const proxies = 3000
+	var mesh xdstest.Mesh
+	for i := range 50 {
+		mesh = append(mesh, fmt.Sprintf("service-%02d.demo.svc.cluster.local", i))
+	}
+	for _, over := range []string{"0s", "10s"} {
+		b.Run("over-"+over, func(b *testing.B) {
+			for b.Loop() {
+				began := time.Now()
+				p, r, _ := fleet(b, 8, mesh, "-proxies", fmt.Sprint(proxies), "-over", over)
+				r.awaitOpen(b, proxies, time.Minute)
+				b.ReportMetric(time.Since(began).Seconds(), "s-to-connect")
+				time.Sleep(5 * time.Second) // what the start left to do
+				before, from := p.processorTime(), time.Now()
+				time.Sleep(40 * time.Second) // each connection is asked for a sign of life every 30 s
+				b.ReportMetric((p.processorTime()-before).Seconds()/time.Since(from).Seconds(), "cores-idle")
+				b.ReportMetric(float64(p.memoryKB("VmHWM"))/1000, "MB-most")
+				b.ReportMetric(float64(p.memoryKB("VmRSS"))/1000, "MB")
+				b.ReportMetric(float64(p.memoryKB("VmRSS"))/proxies, "kB/connection")
+				p.term()
+				r.done.Wait()
+				if err := r.tap.Close(); err != nil {
+					b.Error(err)
+				}
+				b.ReportMetric(r.fleetLate().Seconds()*1000, "late-max-ms")
+			}
+		})
+	}
+}
+
+// fleetLate is how late a fleet ever was.
+func (r *record) fleetLate() (most time.Duration) {
+	for _, f := range r.facts {
+		if f.Late != nil {
+			most = max(most, time.Duration(f.Late.ByNS))
+		}
+	}
+	return most
+}
+
+// processorTime is what the program has used so far.
+func (p *program) processorTime() time.Duration {
+	p.t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Skip("the processor time of a process is read off /proc: ", err)
+	}
+	_, after, _ := strings.Cut(string(raw), ") ")
+	var user, system int64
+	for i, field := range strings.Fields(after) { // proc_pid_stat(5): fields 14 and 15, in hundredths of a second
+		switch i {
+		case 11:
+			_, err = fmt.Sscan(field, &user)
+		case 12:
+			_, err = fmt.Sscan(field, &system)
+		}
+		if err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// memoryKB is a line of the program's /proc/PID/status.
+func (p *program) memoryKB(name string) (kb int64) {
+	p.t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(raw), name+":")
+	if _, err := fmt.Sscan(after, &kb); err != nil {
+		p.t.Fatalf("%s: %v", name, err)
+	}
+	return kb
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 type program struct {
 	t     testing.TB
 	cmd   *exec.Cmd
+	in    io.Writer
 	out   io.Reader
 	ended chan struct{}
 }
@@ -52,6 +54,9 @@ func start(t testing.TB, args []string, env ...string) *program {
 		t.Fatal(err)
 	}
 	p.cmd.Stdout, p.out = write, read
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -182,10 +187,14 @@ type record struct {
 	facts []recording.Fact
 }
 
+// logDelay is how late a line may come: tests of processes run side by side, and a
+// benchmark keeps both processors busy.
+const logDelay = 20 * time.Second
+
 func tap(t testing.TB, client string, from io.Reader) *record {
 	t.Helper()
 	r := &record{}
-	r.tap = traffic.NewTap(traffic.TapConfig{Client: client, Base: time.Now(), Now: time.Now}, func(f recording.Fact) {
+	r.tap = traffic.NewTap(traffic.TapConfig{Client: client, Base: time.Now(), Now: time.Now, Delay: logDelay}, func(f recording.Fact) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.facts = append(r.facts, f)
@@ -276,6 +285,60 @@ func TestAServerThatExitsLosesWhatWasInFlightAndRefusesTheRest(t *testing.T) {
 	}
 }
 
+// fleet starts proxies that connect to n istiods evenly. rest is of its command line.
+func fleet(t testing.TB, n int, mesh xdstest.Mesh, rest ...string) (*program, *record, []*xdstest.Istiod) {
+	t.Helper()
+	var all []*xdstest.Istiod
+	var ready []string
+	for i := range n {
+		on, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("istiod-%d", i)
+		x := xdstest.NewIstiod(name, mesh)
+		x.Start(on, 0, 0)
+		t.Cleanup(x.Stop)
+		all, ready = append(all, x), append(ready, fmt.Sprintf("%q", name+"="+on.Addr().String()))
+	}
+	p := start(t, append([]string{"fleet", "-together"}, rest...))
+	if _, err := fmt.Fprintf(p.in, `{"ready":[%s]}`+"\n", strings.Join(ready, ",")); err != nil {
+		t.Fatal(err)
+	}
+	return p, tap(t, "fleet", p.out), all
+}
+
+// awaitOpen waits until so many proxies are connected.
+func (r *record) awaitOpen(t testing.TB, n int64, limit time.Duration) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); r.tap.Fleet().Open < n; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("connected after %v: %+v, want %d", limit, r.tap.Fleet(), n)
+		}
+	}
+}
+
+func TestSIGTERMEndsAFleetWithAWholeRecord(t *testing.T) {
+	t.Parallel()
+	p, r, all := fleet(t, 2, xdstest.Mesh{"a.demo"}, "-proxies", "40")
+	r.awaitOpen(t, 40, 20*time.Second)
+	if _, err := io.WriteString(p.in, `{"grow":10}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	r.awaitOpen(t, 50, 20*time.Second)
+	if open := all[0].Open() + all[1].Open(); open != 50 {
+		t.Errorf("%d streams, want 50", open)
+	}
+	p.term()
+	r.done.Wait()
+	if err := r.tap.Close(); err != nil {
+		t.Error(err)
+	}
+	if totals := r.tap.Fleet(); p.exitCode() != 0 || totals.Proxies != 50 || totals.Connects-totals.Closes != totals.Open {
+		t.Errorf("exit code %d, %+v", p.exitCode(), totals)
+	}
+}
+
 func TestWrongCommandLinesExitWithTwo(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -286,6 +349,7 @@ func TestWrongCommandLinesExitWithTwo(t *testing.T) {
 		{"dance", "usage: reckon-traffic serve"},
 		{"serve -colour red", "flag provided but not defined: -colour"},
 		{"serve", "reckon-traffic serve: POD_NAME is not set; VERSION is not set\n"},
+		{"fleet -together", "reckon-traffic fleet: -proxies is 0"},
 		{"load", `reckon-traffic load: -target is "", want HOST:PORT`},
 	} {
 		var stderr bytes.Buffer

@@ -16,7 +16,8 @@
 //
 //	{"ready":["istiod-0=127.0.0.1:15010","istiod-1=127.0.0.1:15020"]}
 //
-// More proxies join, evenly over a time, by
+// More proxies join, evenly over a time, with connections that are new and last as
+// long as istiod lets them, by
 //
 //	{"grow":100,"over":"30s"}
 //
@@ -33,7 +34,12 @@
 // begins; connections, at least once a second, whenever something happened in
 // 100 ms; and one end. A proxy's events are begun, then connected, goaway where the
 // server asks it to leave, closed, and so on, or rejected for each attempt without
-// an answer, and left when the fleet ends.
+// an answer, and left when the fleet ends. Whoever reads them with a traffic.Tap asks
+// Tap.Fleet how many have begun and how many are connected.
+//
+// Thousands of proxies that begin at once keep a small machine busy for seconds, in
+// which they notice late what happens to them. The record says so where it was more
+// than 50 ms, and -over avoids it.
 package xdsfleet
 
 import (

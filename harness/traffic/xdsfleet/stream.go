@@ -50,7 +50,7 @@ func (s *stream) run(ctx context.Context, addr string) error {
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return s.dial(ctx, addr, s.goAway) }),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: dialTimeout}),
-		grpc.WithReadBufferSize(readBuffer), grpc.WithWriteBufferSize(writeBuffer), grpc.WithSharedWriteBuffer(true),
+		grpc.WithReadBufferSize(readBuffer), grpc.WithWriteBufferSize(writeBuffer),
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
 	)
 	if err != nil {
