@@ -177,6 +177,15 @@ func TestBucketsAndLabelsOfAPageAreSampledWhereTheyAreWanted(t *testing.T) {
 	}
 }
 
+func TestOnlyMetricsWithTheLabelsAreSampled(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, metricsPage, 1) }))
+	defer srv.Close()
+	got, err := Metrics("app", time.Second, Page{URL: srv.URL, HTTP: srv.Client(), Only: map[string]string{"kind": "b"}}).Sample(t.Context())
+	if want := []string{"app_total map[kind:b] 7"}; err != nil || !slices.Equal(describeSamples(got), want) {
+		t.Errorf("got %q, %v, want %q", describeSamples(got), err, want)
+	}
+}
+
 func TestWhatComesDuringARunIsSampledUntilItGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &buffer{}

@@ -129,7 +129,7 @@ func (d *Deployment) Restart(ctx context.Context, spec stage.Istiod, maxSurge in
 	if before == nil {
 		return errors.New("istiod is not deployed yet")
 	}
-	c, err := d.adopt(ctx, spec, map[string]any{"rollingMaxSurge": maxSurge, "rollingMaxUnavailable": 0})
+	c, err := d.adopt(ctx, spec, rolling(maxSurge))
 	if err != nil {
 		return err
 	}
@@ -144,6 +144,12 @@ func (d *Deployment) Restart(ctx context.Context, spec stage.Istiod, maxSurge in
 			"kubectl.kubernetes.io/restartedAt": d.cfg.Clock.Now().Format(time.RFC3339),
 		}}},
 	}})
+}
+
+// rolling are the chart's values of a roll in which no replica ends before another
+// is Ready. Without them a quarter of the replicas may (values.yaml, 1.31).
+func rolling(maxSurge int) map[string]any {
+	return map[string]any{"rollingMaxSurge": maxSurge, "rollingMaxUnavailable": 0}
 }
 
 // sameTemplate says whether pods of two specs would be the same.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -256,16 +255,44 @@ func TestWhatPodsCannotDoIsRefused(t *testing.T) {
 
 func TestTheChartHasWhatTheSpecSays(t *testing.T) {
 	t.Parallel()
-	c := chartOf(stage.Istiod{Replicas: 4, ConnectionAge: time.Minute, RequestLimit: 3, Args: []string{"--shutdownDuration=1s"}}).complete()
-	values := c.values()
-	env := values["env"].(map[string]any)
-	if values["replicaCount"] != 4 || values["keepaliveMaxServerConnectionAge"] != "1m0s" || env["PILOT_MAX_REQUESTS_PER_SECOND"] != "3" || env[tellName] != "false" {
-		t.Errorf("values %v", values)
+	assets := sources(t)[0]
+	deploymentOf := func(t *testing.T, spec stage.Istiod, values map[string]any) appsv1.Deployment {
+		c := chartOf(spec)
+		c.Image, c.Values = "a/b:c", values
+		var d appsv1.Deployment
+		for _, o := range rendered(t, assets, c) {
+			if o.GetKind() != "Deployment" {
+				continue
+			}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return d
 	}
-	if limits := values["resources"].(map[string]any)["limits"].(map[string]any); !maps.Equal(limits, map[string]any{"cpu": "1"}) {
-		t.Errorf("limits %v", limits)
+	d := deploymentOf(t, stage.Istiod{Replicas: 4, ConnectionAge: time.Minute, RequestLimit: 2.5, CPUs: 2, Args: []string{"--shutdownDuration=1s"}}, rolling(3))
+	if roll := d.Spec.Strategy.RollingUpdate; *d.Spec.Replicas != 4 || roll.MaxSurge.String() != "3" || roll.MaxUnavailable.String() != "0" {
+		t.Errorf("replicas %d, rolled by %+v", *d.Spec.Replicas, roll)
 	}
-	if env := chartOf(stage.Istiod{Replicas: 1}).complete().values()["env"].(map[string]any); env[requestLimit] != nil {
-		t.Errorf("istiod's own limit: %v", env)
+	c := d.Spec.Template.Spec.Containers[0]
+	if c.Resources.Limits.Cpu().String() != "2" || !strings.Contains(strings.Join(c.Args, " "), "--keepaliveMaxServerConnectionAge 1m0s") || !slices.Contains(c.Args, "--shutdownDuration=1s") {
+		t.Errorf("limits %v, args %q", c.Resources.Limits, c.Args)
 	}
+	for _, want := range []string{"PILOT_MAX_REQUESTS_PER_SECOND 2.5", tellName + " false", "GOMAXPROCS limits.cpu"} {
+		if !slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return want == e.Name+" "+valueOf(e) }) {
+			t.Errorf("no variable %s among %v", want, c.Env)
+		}
+	}
+	own := deploymentOf(t, stage.Istiod{Replicas: 1}, nil).Spec.Template.Spec.Containers[0]
+	if own.Resources.Limits.Cpu().String() != "1" || slices.ContainsFunc(own.Env, func(e corev1.EnvVar) bool { return e.Name == requestLimit }) {
+		t.Errorf("istiod's own: limits %v, env %v", own.Resources.Limits, own.Env)
+	}
+}
+
+// valueOf is a variable's value, or the limit that it has it from.
+func valueOf(e corev1.EnvVar) string {
+	if e.ValueFrom != nil && e.ValueFrom.ResourceFieldRef != nil {
+		return e.ValueFrom.ResourceFieldRef.Resource
+	}
+	return e.Value
 }
