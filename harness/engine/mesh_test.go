@@ -202,8 +202,8 @@ func loseOne(how stage.Eviction) func(ctx context.Context, st *stage.Stage) erro
 	}
 }
 
-// wantConnections wants every proxy connected in the end, each event of a replica
-// that was there, and those of the lost one again somewhere else.
+// wantConnections wants every proxy connected in the end, each to a replica that
+// was there, and those of the lost one (empty: of any) again somewhere else.
 func (m *meshRun) wantConnections(lives map[string][]string, lost string) {
 	connected, again := map[string]string{}, 0
 	for _, f := range m.facts {
@@ -214,7 +214,7 @@ func (m *meshRun) wantConnections(lives map[string][]string, lost string) {
 			if lives[c.Replica] == nil {
 				m.t.Errorf("%s is connected to %q, which is no replica", c.Proxy, c.Replica)
 			}
-			if connected[c.Proxy] == lost {
+			if before, ok := connected[c.Proxy]; ok && (lost == "" || before == lost) {
 				again++
 			}
 			connected[c.Proxy] = c.Replica
@@ -224,7 +224,7 @@ func (m *meshRun) wantConnections(lives map[string][]string, lost string) {
 		m.t.Errorf("%d proxies were connected, %d of them again", len(connected), again)
 	}
 	for proxy, replica := range connected {
-		if replica == lost {
+		if replica == lost && lost != "" {
 			m.t.Errorf("%s stayed with %s, which is gone", proxy, lost)
 		}
 	}
@@ -318,5 +318,78 @@ func TestAFleetThatEndsByItselfMakesTheRunInvalid(t *testing.T) {
 	})
 	if err := m.record(t.Context()); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "the fleet of proxies ended by itself") || !strings.Contains(err.Error(), "signal: killed") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// losePods evicts one and then all replicas, which the budget does not allow, rolls
+// them, and lets more proxies come.
+func losePods(ctx context.Context, st *stage.Stage) error {
+	mesh, spec := st.ControlPlane, stage.Istiod{Replicas: istiodReplicas, ConnectionAge: 30 * time.Second, RequestLimit: 100}
+	if err := mesh.Deploy(ctx, spec); err != nil {
+		return err
+	}
+	if err := mesh.Connect(ctx, stage.Fleet{Proxies: manyProxies, ConnectionAge: 30 * time.Second, Grace: 11 * time.Second}); err != nil {
+		return err
+	}
+	if err := st.Pass(ctx, 3*time.Second); err != nil { // some scrapes
+		return err
+	}
+	byAPI := stage.Eviction{By: "eviction"}
+	if refused, err := mesh.Evict(ctx, mesh.Replicas()[:1], byAPI); err != nil || len(refused) > 0 {
+		return fmt.Errorf("one: refused %v: %w", refused, err)
+	}
+	if err := mesh.AwaitReady(ctx, istiodReplicas, time.Minute); err != nil {
+		return err
+	}
+	if refused, err := mesh.Evict(ctx, mesh.Replicas(), byAPI); err != nil || len(refused) != 1 {
+		return fmt.Errorf("all: refused %v, expected one: %w", refused, err)
+	}
+	if err := mesh.AwaitReady(ctx, istiodReplicas, time.Minute); err != nil {
+		return err
+	}
+	before := mesh.Replicas()
+	if err := mesh.Restart(ctx, spec, istiodReplicas); err != nil {
+		return err
+	}
+	if err := st.Pass(ctx, time.Second); err != nil { // for the roll to begin
+		return err
+	}
+	if err := mesh.AwaitReady(ctx, istiodReplicas, 2*time.Minute); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(mesh.Replicas(), func(name string) bool { return slices.Contains(before, name) }) {
+		return fmt.Errorf("replicas %v after those of %v were restarted", mesh.Replicas(), before)
+	}
+	if err := mesh.Grow(ctx, moreProxies, time.Second); err != nil {
+		return err
+	}
+	if err := st.Pass(ctx, 5*time.Second); err != nil { // for the last ones, and for scrapes
+		return err
+	}
+	return mesh.Disconnect(ctx)
+}
+
+func TestIstiodAsPodsIsEvictedAndRolled(t *testing.T) {
+	if os.Getenv("RECKON_TEST_KIND") == "" {
+		t.Skip("RECKON_TEST_KIND is not set: `make test-kind` sets it")
+	}
+	m := newMeshRun(t, cluster.Kind, losePods)
+	if err := m.record(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	evicted := 0
+	lives := m.lives()
+	for _, events := range lives {
+		if slices.Contains(events, "unready eviction") {
+			evicted++
+		}
+	}
+	if evicted != 1+istiodReplicas-1 {
+		t.Errorf("%d replicas were evicted: %v", evicted, lives)
+	}
+	m.wantConnections(lives, "")
+	m.wantSamples()
+	if periods, _ := m.peak("container_cpu_cfs_periods_total"); periods == 0 {
+		t.Error("nothing is known of istiod's cgroups")
 	}
 }
