@@ -24,7 +24,7 @@ drill-kind: build
 
 # Programs of the integration tests, built or taken from the cache.
 components: build
-	$(RECKON) build --into $(COMPONENTS) etcd kwok kubernetes argo-rollouts
+	$(RECKON) build --into $(COMPONENTS) etcd kwok kubernetes argo-rollouts istiod traffic
 
 # What real clusters need beside them.
 kind-components: build

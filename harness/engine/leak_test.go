@@ -3,20 +3,28 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
+
+	"reckon.dev/reckon/harness/traffic/xdsfleet"
 )
 
-// TestMain also looks, when all runs are over, for what they left in this
+// TestMain plays a fleet of proxies when it is started as one. It also looks, when all runs are over, for what they left in this
 // process: goroutines and open files.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "fleet" {
+		os.Exit(playFleet(os.Args[2:]))
+	}
 	klog.SetLogger(logr.Discard())
 	before := openFiles()
 	code := m.Run()
@@ -25,6 +33,21 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// playFleet is what reckon-traffic does.
+func playFleet(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	cfg, err := xdsfleet.Parse(args, os.Stderr)
+	if err == nil {
+		err = xdsfleet.Run(ctx, cfg, os.Stdin, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 // settle waits until nothing is left, and returns what is after its patience:

@@ -82,14 +82,26 @@ func TestTheHeaderNamesTheProgramsThatRan(t *testing.T) {
 	}
 }
 
-func TestOnlyTheControllerManagerIsBuiltInAnotherVersion(t *testing.T) {
+func TestWhatIsBuiltForACell(t *testing.T) {
 	t.Parallel()
-	cell := plan.Cell{Versions: map[string]string{"kubernetes": "v1.37.2", "kube-controller-manager": "v1.36.3"}}
-	var got []string
-	for _, r := range Requests(cell) {
-		got = append(got, r.Component+" "+r.Version)
-	}
-	if want := "etcd , kwok , kubernetes v1.37.2, kube-controller-manager v1.36.3"; strings.Join(got, ", ") != want {
-		t.Errorf("got %q, want %q", got, want)
+	for name, c := range map[string]struct {
+		provider string
+		versions map[string]string
+		want     string
+	}{
+		"a controller manager of its own": {"", map[string]string{"kubernetes": "v1.37.2", "kube-controller-manager": "v1.36.3"}, "etcd , kwok , kubernetes v1.37.2, kube-controller-manager v1.36.3"},
+		"istiod beside a cluster":         {"embedded", map[string]string{"kubernetes": "v1.37.2", "istiod": "v0.1.0"}, "etcd , kwok , traffic , kubernetes v1.37.2, istiod v0.1.0"},
+		"istiod in a cluster":             {"kind", map[string]string{"kubernetes": "v1.37.2", "istiod": "v0.1.0"}, "traffic , istiod v0.1.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, r := range Requests(plan.Cell{Provider: c.provider, Versions: c.versions}) {
+				got = append(got, r.Component+" "+r.Version)
+			}
+			if strings.Join(got, ", ") != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -156,15 +156,39 @@ func (s *podSite) controlPlane(fail context.CancelCauseFunc, rec *record.Recorde
 	if err != nil {
 		return nil, err
 	}
+	if err := s.sampleThrottling(rec); err != nil {
+		return nil, err
+	}
 	all := r.newProxies(s.watching, fail, rec)
 	all.fleet = &fleetPods{proxies: all, client: s.client, image: s.images[trafficProgram].Ref}
 	held, err := istio.Hold(s.watching, installed, istio.DeploymentConfig{
-		Kube: kube, Chart: s.chart, Clock: r.engine.Clock, Observer: r.observer(fail, rec, func([]istio.Endpoint) {}),
+		Kube: kube, Chart: s.chart, Metrics: installed.Metrics, Clock: r.engine.Clock, Observer: r.observer(fail, rec, func([]istio.Endpoint) {}),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return &controlPlane{proxies: all, istiods: held}, nil
+}
+
+// throttleInterval is about half of that at which kubelets read cgroups (10 s,
+// pkg/kubelet/cadvisor/cadvisor_linux.go, v1.37.2).
+const throttleInterval = 5 * time.Second
+
+// sampleThrottling samples what the cgroups of istiod's containers say of periods
+// and of those in which they were throttled, as kubelets read it (cpu.stat).
+func (s *podSite) sampleThrottling(rec *record.Recorder) error {
+	nodes, err := s.client.Kube.CoreV1().Nodes().List(s.watching, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes.Items {
+		at := s.client.NodeEndpoint(node.Name, "metrics/cadvisor")
+		go rec.Sample(s.watching, record.Metrics("cgroups/"+node.Name, throttleInterval, record.Page{
+			URL: at.URL, HTTP: at.HTTP, Prefixes: []string{"container_cpu_cfs_"}, Only: map[string]string{"namespace": istio.Namespace},
+			Labels: map[string]string{"node": node.Name},
+		}))
+	}
+	return nil
 }
 
 // chart has the charts and the image of a version of istiod, which every node has

@@ -28,6 +28,8 @@ type Page struct {
 	HTTP *http.Client
 	// Prefixes of the names of metrics that are taken; none: all are.
 	Prefixes []string
+	// Only are labels that a metric must have to be taken.
+	Only map[string]string
 	// Buckets are the names of histograms of which the buckets are taken too.
 	Buckets []string
 	// Labels are added to those of each sample: which of several replicas it is, say.
@@ -65,7 +67,9 @@ func (m *scraper) sample(ctx context.Context) ([]recording.Sample, error) {
 			continue
 		}
 		for _, metric := range families[name].GetMetric() {
-			out = m.changed(out, name, metric)
+			if m.among(metric) {
+				out = m.changed(out, name, metric)
+			}
 		}
 	}
 	return out, nil
@@ -96,6 +100,17 @@ func (m *scraper) scrape(ctx context.Context) (map[string]*dto.MetricFamily, err
 func (m *scraper) selected(name string) bool {
 	return len(m.Prefixes) == 0 ||
 		slices.ContainsFunc(m.Prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// among says whether a metric has the labels that it must have.
+func (m *scraper) among(metric *dto.Metric) bool {
+	found := 0
+	for _, l := range metric.GetLabel() {
+		if want, ok := m.Only[l.GetName()]; ok && want == l.GetValue() {
+			found++
+		}
+	}
+	return found == len(m.Only)
 }
 
 // changed appends what of a metric differs from its last sample.

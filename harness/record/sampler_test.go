@@ -158,6 +158,78 @@ func TestMetricsAreSampledInFullOnceAndThenByChange(t *testing.T) {
 	}
 }
 
+func TestBucketsAndLabelsOfAPageAreSampledWhereTheyAreWanted(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, metricsPage, 1) }))
+	defer srv.Close()
+	got, err := Metrics("app", time.Second, Page{
+		URL: srv.URL, HTTP: srv.Client(), Prefixes: []string{"app_seconds", "app_total"}, Buckets: []string{"app_seconds"}, Labels: map[string]string{"replica": "a"},
+	}).Sample(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"app_seconds_sum map[replica:a] 4.5", "app_seconds_count map[replica:a] 3",
+		"app_seconds_bucket map[le:1 replica:a] 2", "app_seconds_bucket map[le:+Inf replica:a] 3",
+		"app_total map[kind:a replica:a] 1", "app_total map[kind:b replica:a] 7",
+	}
+	if got := describeSamples(got); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestOnlyMetricsWithTheLabelsAreSampled(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, metricsPage, 1) }))
+	defer srv.Close()
+	got, err := Metrics("app", time.Second, Page{URL: srv.URL, HTTP: srv.Client(), Only: map[string]string{"kind": "b"}}).Sample(t.Context())
+	if want := []string{"app_total map[kind:b] 7"}; err != nil || !slices.Equal(describeSamples(got), want) {
+		t.Errorf("got %q, %v, want %q", describeSamples(got), err, want)
+	}
+}
+
+func TestWhatComesDuringARunIsSampledUntilItGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := &buffer{}
+		w, err := recording.NewWriter(file, recording.Header{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := New(Config{Writer: w, Base: time.Now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		ctx, gone := context.WithCancel(t.Context())
+		n := 0
+		go r.Sample(ctx, Sampler{Name: "late comer", Interval: time.Second, Sample: func(context.Context) ([]recording.Sample, error) {
+			if n++; n < 3 {
+				return nil, errors.New("not there yet")
+			}
+			return []recording.Sample{{Series: "n", Value: float64(n)}}, nil
+		}})
+		time.Sleep(4500 * time.Millisecond)
+		gone()
+		time.Sleep(time.Minute)
+		if err := r.Stop(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(0); err != nil {
+			t.Fatal(err)
+		}
+		got := readFacts(t, file.bytes())
+		if len(got) == 0 || got[0].At() < time.Minute || got[len(got)-1].At() > 65*time.Second {
+			t.Errorf("facts %+v", got)
+		}
+		for _, f := range got {
+			if f.Sample == nil {
+				t.Errorf("not a sample: %+v", f)
+			}
+		}
+	})
+}
+
 func describeSamples(samples []recording.Sample) (out []string) {
 	for _, s := range samples {
 		out = append(out, fmt.Sprint(s.Series, " ", s.Labels, " ", s.Value))

@@ -67,6 +67,12 @@ func (c *Client) Endpoint(namespace, pod string, port int, path string) Endpoint
 	return Endpoint{URL: url.String(), HTTP: c.http}
 }
 
+// NodeEndpoint is a path of a node's kubelet.
+func (c *Client) NodeEndpoint(node, path string) Endpoint {
+	url := c.Kube.CoreV1().RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy").Suffix(path).URL()
+	return Endpoint{URL: url.String(), HTTP: c.http}
+}
+
 // Container is one container of a pod.
 type Container struct{ Namespace, Pod, Name string }
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"reckon.dev/reckon/harness/component/incluster"
 	"reckon.dev/reckon/harness/stage"
 )
 
@@ -29,7 +30,9 @@ type DeploymentConfig struct {
 	// Chart completes a configuration by the assets and the image of a version, empty:
 	// of the run's own, which nodes have then.
 	Chart func(ctx context.Context, version string, c *Config) error
-	Clock clock.Clock
+	// Metrics is where a pod's are.
+	Metrics func(pod string) incluster.Endpoint
+	Clock   clock.Clock
 	Observer
 }
 
@@ -73,8 +76,16 @@ func (d *Deployment) Deploy(ctx context.Context, spec stage.Istiod) error {
 	if err != nil {
 		return err
 	}
-	return d.istio.Upgrade(ctx, c)
+	ctx, cancel := context.WithTimeoutCause(ctx, deployLimit, fmt.Errorf("istiod is not rolled out within %s", deployLimit))
+	defer cancel()
+	if err := d.istio.Upgrade(ctx, c); err != nil {
+		return err
+	}
+	return d.AwaitReady(ctx, spec.Replicas, deployLimit) // the watch has to see it too
 }
+
+// deployLimit is how long the roll to the first spec may take.
+const deployLimit = 3 * time.Minute
 
 // adopt makes a spec the one that is wanted, and returns it as the chart has it.
 func (d *Deployment) adopt(ctx context.Context, spec stage.Istiod, values map[string]any) (Config, error) {
@@ -118,7 +129,7 @@ func (d *Deployment) Restart(ctx context.Context, spec stage.Istiod, maxSurge in
 	if before == nil {
 		return errors.New("istiod is not deployed yet")
 	}
-	c, err := d.adopt(ctx, spec, map[string]any{"rollingMaxSurge": maxSurge, "rollingMaxUnavailable": 0})
+	c, err := d.adopt(ctx, spec, rolling(maxSurge))
 	if err != nil {
 		return err
 	}
@@ -133,6 +144,12 @@ func (d *Deployment) Restart(ctx context.Context, spec stage.Istiod, maxSurge in
 			"kubectl.kubernetes.io/restartedAt": d.cfg.Clock.Now().Format(time.RFC3339),
 		}}},
 	}})
+}
+
+// rolling are the chart's values of a roll in which no replica ends before another
+// is Ready. Without them a quarter of the replicas may (values.yaml, 1.31).
+func rolling(maxSurge int) map[string]any {
+	return map[string]any{"rollingMaxSurge": maxSurge, "rollingMaxUnavailable": 0}
 }
 
 // sameTemplate says whether pods of two specs would be the same.

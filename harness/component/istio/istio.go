@@ -1,6 +1,8 @@
 // Package istio installs, upgrades and removes Istio's base and istiod in a
 // cluster: real Helm releases of the charts that the component's own module
-// carries.
+// carries. And it puts istiod's replicas into the hands of a script (package
+// stage): the pods of such a release (Deployment), or processes beside a cluster
+// whose pods are simulated (Processes).
 package istio
 
 import (

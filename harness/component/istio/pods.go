@@ -8,7 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"reckon.dev/reckon/harness/recording"
@@ -16,19 +18,29 @@ import (
 
 // pod is a replica that is not gone.
 type pod struct {
-	uid     types.UID
-	name    string
-	unwatch context.CancelFunc
-	ready   bool // and not leaving
-	leaving bool // it is being deleted
+	uid      types.UID
+	name     string
+	unwatch  context.CancelFunc
+	restarts int32 // when it was first seen
+	ready    bool  // and not leaving
+	leaving  bool  // it is being deleted
 }
 
 // observe follows istiod's pods until ctx ends, and returns once those are known
 // that are there now.
 func (d *Deployment) observe(ctx context.Context) error {
-	pods := cache.NewFilteredListWatchFromClient(d.istio.Client.Kube.CoreV1().RESTClient(), "pods", d.istio.Namespace(),
-		func(o *metav1.ListOptions) { o.LabelSelector = Selector })
-	informer := cache.NewSharedInformer(pods, &corev1.Pod{}, 0)
+	pods := d.istio.Client.Kube.CoreV1().Pods(d.istio.Namespace())
+	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = Selector
+			return pods.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = Selector
+			return pods.Watch(ctx, o)
+		},
+	}, d.istio.Client.Kube)
+	informer := cache.NewSharedInformer(source, &corev1.Pod{}, 0)
 	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { d.see(ctx, o.(*corev1.Pod)) },
 		UpdateFunc: func(_, o any) { d.see(ctx, o.(*corev1.Pod)) },
@@ -56,15 +68,15 @@ func (d *Deployment) see(ctx context.Context, now *corev1.Pod) {
 	if i < 0 {
 		watching, cancel := context.WithCancel(ctx)
 		i = len(d.pods)
-		d.pods = append(d.pods, &pod{uid: now.UID, name: now.Name, unwatch: cancel})
+		d.pods = append(d.pods, &pod{uid: now.UID, name: now.Name, unwatch: cancel, restarts: restartsOf(now)})
 		d.event(now.Name, recording.ReplicaStarted, int64(at))
-		d.cfg.Began(watching, now.Name, d.istio.Metrics(now.Name))
+		d.cfg.Began(watching, now.Name, d.cfg.Metrics(now.Name))
 	}
 	p := d.pods[i]
 	p.leaving = now.DeletionTimestamp != nil
 	ready := !p.leaving && isReady(now)
-	if why := crashed(now); why != "" && !p.leaving {
-		d.fail(fmt.Errorf("replica %s of istiod ended by itself: %s", now.Name, why))
+	if !p.leaving && (restartsOf(now) > p.restarts || now.Status.Phase == corev1.PodFailed) {
+		d.fail(fmt.Errorf("replica %s of istiod ended by itself: %s", now.Name, ending(now)))
 	}
 	if ready != p.ready {
 		p.ready = ready
@@ -109,17 +121,28 @@ func isReady(p *corev1.Pod) bool {
 	})
 }
 
-// crashed says how a pod's program ended, "" if it did not: a kubelet starts it
-// again under the same name.
-func crashed(p *corev1.Pod) string {
+// restartsOf is how often a kubelet had to start the pod's program again, under
+// the same name.
+func restartsOf(p *corev1.Pod) (n int32) {
+	for _, s := range p.Status.ContainerStatuses {
+		n += s.RestartCount
+		if s.State.Terminated != nil { // it will be
+			n++
+		}
+	}
+	return n
+}
+
+// ending says how a pod's program ended.
+func ending(p *corev1.Pod) string {
 	for _, s := range p.Status.ContainerStatuses {
 		for _, t := range []*corev1.ContainerStateTerminated{s.State.Terminated, s.LastTerminationState.Terminated} {
 			if t != nil {
-				return fmt.Sprintf("its container ended with exit code %d (%s)", t.ExitCode, t.Reason)
+				return fmt.Sprintf("its container exited with code %d (%s)", t.ExitCode, t.Reason)
 			}
 		}
 	}
-	return ""
+	return fmt.Sprintf("it is %s: %s", p.Status.Phase, p.Status.Message)
 }
 
 func (d *Deployment) event(name string, what recording.ReplicaEvent, at int64) {

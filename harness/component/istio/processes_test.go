@@ -359,16 +359,36 @@ func TestAReplicaThatDiesBeforeItIsReadyIsDeploysError(t *testing.T) {
 	}
 }
 
-// hurried is a clock on which limits are over at once.
-type hurried struct{ clock.RealClock }
-
-func (hurried) NewTimer(time.Duration) clock.Timer {
-	return clock.RealClock{}.NewTimer(300 * time.Millisecond)
+// hurried is a clock on which limits are over once a replica has said something.
+type hurried struct {
+	clock.RealClock
+	log string
 }
+
+func (h *hurried) NewTimer(time.Duration) clock.Timer {
+	t := over(make(chan time.Time, 1))
+	go func() {
+		for {
+			if text, err := os.ReadFile(h.log); err == nil && strings.HasSuffix(string(text), "\n") {
+				t <- time.Now()
+				return
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+	}()
+	return t
+}
+
+// over is a timer that is over when it is told.
+type over chan time.Time
+
+func (o over) C() <-chan time.Time    { return o }
+func (over) Stop() bool               { return false }
+func (over) Reset(time.Duration) bool { return false }
 
 func TestAReplicaThatIsNeverReadyIsDeploysErrorWithItsLog(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(c *ProcessConfig) { c.Clock = hurried{} })
+	r := newRig(t, func(c *ProcessConfig) { c.Clock = &hurried{log: filepath.Join(c.Dir, "istiod-0.log")} })
 	err := r.Deploy(t.Context(), stage.Istiod{Replicas: 1, Args: []string{"--play=never"}})
 	if err == nil || !strings.Contains(err.Error(), "istiod-0 was not Ready within") || !strings.Contains(err.Error(), "this is istiod-0") {
 		t.Errorf("error %v", err)
