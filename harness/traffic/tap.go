@@ -202,7 +202,7 @@ func (t *Tap) greet(h *Hello) error {
 		return broken("the client says hello twice")
 	case h.Client != t.cfg.Client:
 		return broken("the client is %q, want %q", h.Client, t.cfg.Client)
-	case h.Settings.Rate <= 0:
+	case h.Fleet == (FleetSettings{}) && h.Settings.Rate <= 0:
 		return broken("a rate of %g requests a second", h.Settings.Rate)
 	case h.Settings.TimeoutNS < 0:
 		return broken("a time limit of %d ns", h.Settings.TimeoutNS)
