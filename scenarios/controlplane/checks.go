@@ -155,7 +155,7 @@ func (l lives) Eval(set *series.Set) (judge.Finding, error) {
 	least, most, n := time.Duration(math.MaxInt64), time.Duration(0), 0
 	for i := range set.Fleet.Connections {
 		c := &set.Fleet.Connections[i]
-		if c.Because != series.AfterGoAway || !l.replay.window.Contains(c.To) || l.replay.leaving(set.Fleet, c) {
+		if c.Because != series.AfterGoAway || !l.ofIstiod(c) || !l.replay.window.Contains(c.To) || l.replay.leaving(set.Fleet, c) {
 			continue
 		}
 		least, most, n = min(least, c.Age()), max(most, c.Age()), n+1
@@ -175,6 +175,13 @@ func (l lives) Eval(set *series.Set) (judge.Finding, error) {
 			n, least.Seconds(), most.Seconds(), l.life.Shortest().Seconds(), l.life.Longest().Seconds(), admission, notice)
 	}
 	return f, nil
+}
+
+// ofIstiod says whether istiod ended the connection: a proxy that waits for that ends
+// only its first one by itself, in place of a life that began before, and may have
+// been asked to leave by then.
+func (l lives) ofIstiod(c *series.Connection) bool {
+	return l.life.Grace == mesh.ClosesOnGoAway || c.Code != ""
 }
 
 // leaving says whether a connection ended because its replica left, and not for its age.
