@@ -6,8 +6,8 @@ import (
 )
 
 // Sink writes lines from a goroutine of its own: a reader that does not keep up
-// must not hold up what the lines tell of. What waits is bounded by what a run produces,
-// some kilobytes a second.
+// must not hold up what the lines tell of. What waits is bounded by what a run
+// produces, some kilobytes a second.
 type Sink struct {
 	out    *Encoder
 	failed func(error)

@@ -183,32 +183,28 @@ func endpointsOf(cluster []byte) ([]string, error) {
 	return []string{name}, nil
 }
 
-// Paths to the names of a Listener's routes: filter_chains 3 and
+// routesOf reads the names of a Listener's routes: filter_chains 3 and
 // default_filter_chain 25, filters 3, typed_config 4, rds 3, route_config_name 2
 // (config/listener/v3/listener.pb.go, listener_components.pb.go,
 // http_connection_manager.pb.go).
 func routesOf(listener []byte) ([]string, error) {
 	var out []string
-	manager := func(_ protowire.Number, config []byte) error {
-		if name, value, err := anyParts(config); err != nil || !strings.HasSuffix(name, ".HttpConnectionManager") {
+	rds := only(2, func(name []byte) error {
+		out = append(out, string(name))
+		return nil
+	})
+	config := func(raw []byte) error {
+		typ, manager, err := anyParts(raw)
+		if err != nil || !strings.HasSuffix(typ, ".HttpConnectionManager") {
 			return err
-		} else {
-			return fields(value, only(3, func(rds []byte) error {
-				return fields(rds, only(2, func(name []byte) error {
-					out = append(out, string(name))
-					return nil
-				}))
-			}))
 		}
+		return fields(manager, only(3, func(raw []byte) error { return fields(raw, rds) }))
 	}
-	chain := func(raw []byte) error {
-		return fields(raw, only(3, func(filter []byte) error {
-			return fields(filter, only(4, func(config []byte) error { return manager(4, config) }))
-		}))
-	}
+	filter := only(4, config)
+	chain := only(3, func(raw []byte) error { return fields(raw, filter) })
 	err := fields(listener, func(n protowire.Number, value []byte) error {
 		if n == 3 || n == 25 {
-			return chain(value)
+			return fields(value, chain)
 		}
 		return nil
 	})

@@ -42,8 +42,8 @@ func startFleet(t testing.TB, cfg Config, control ...string) *rig {
 	r.tap = traffic.NewTap(traffic.TapConfig{Client: cfg.Client, Base: time.Now(), Now: time.Now, Delay: patience}, r.take)
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(t.Context())
-	orders, control1 := io.Pipe()
-	r.control = control1
+	orders, told := io.Pipe()
+	r.control = told
 	out, lines := io.Pipe()
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -62,7 +62,7 @@ func startFleet(t testing.TB, cfg Config, control ...string) *rig {
 	}()
 	t.Cleanup(func() {
 		r.stop()
-		_ = control1.Close()
+		_ = told.Close()
 		<-r.done
 	})
 	for _, line := range control {
