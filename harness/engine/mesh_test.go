@@ -351,9 +351,6 @@ func losePods(ctx context.Context, st *stage.Stage) error {
 	if err := mesh.Restart(ctx, spec, istiodReplicas); err != nil {
 		return err
 	}
-	if err := st.Pass(ctx, time.Second); err != nil { // for the roll to begin
-		return err
-	}
 	if err := mesh.AwaitReady(ctx, istiodReplicas, 2*time.Minute); err != nil {
 		return err
 	}

@@ -38,6 +38,13 @@ func (c *Client) AwaitDeployment(ctx context.Context, namespace, name string) ([
 	}
 }
 
+// RolledOut says whether all pods of a Deployment are of its latest template and
+// available, and as many as it wants, by its status.
+func (c *Client) RolledOut(ctx context.Context, namespace, name string) (bool, error) {
+	d, err := c.Kube.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	return err == nil && rolledOut(d), err
+}
+
 // AwaitNoPods waits until no pod has the labels.
 func (c *Client) AwaitNoPods(ctx context.Context, namespace, selector string) error {
 	for {

@@ -210,6 +210,8 @@ func (d *Deployment) Evict(ctx context.Context, names []string, how stage.Evicti
 			refused = append(refused, names[i])
 		case answer != nil && !apierrors.IsNotFound(answer):
 			errs = append(errs, fmt.Errorf("evicting %s: %w", names[i], answer))
+		default:
+			d.leaves(names[i])
 		}
 	}
 	d.mark("", refused...)
@@ -222,6 +224,17 @@ func (d *Deployment) mark(how string, names ...string) {
 	defer d.mu.Unlock()
 	for _, name := range names {
 		d.taken[name] = how
+	}
+}
+
+// leaves notes that a pod is being deleted, which the watch has yet to show.
+func (d *Deployment) leaves(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range d.pods {
+		if p.name == name {
+			p.leaving = true
+		}
 	}
 }
 
@@ -250,27 +263,25 @@ func (d *Deployment) Replicas() []string {
 	return out
 }
 
-// AwaitReady waits until exactly so many pods are there and all are Ready.
+// AwaitReady waits until exactly so many pods are there, all are Ready, and the
+// Deployment does not roll.
 func (d *Deployment) AwaitReady(ctx context.Context, replicas int, limit time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, stage.ErrNotReached)
 	defer cancel()
 	for {
-		d.mu.Lock()
-		changed, err, there, ready := d.changed, d.err, 0, 0
-		for _, p := range d.pods {
-			if !p.leaving {
-				there++
-			}
-			if p.ready {
-				ready++
-			}
-		}
-		d.mu.Unlock()
-		if err != nil || there == replicas && ready == replicas {
+		there, ready, changed, err := d.count()
+		if err != nil {
 			return err
+		}
+		if there == replicas && ready == replicas {
+			// What was asked for a moment ago no pod shows yet, but the Deployment does.
+			if done, err := d.istio.Client.RolledOut(ctx, d.istio.Namespace(), deployment); err == nil && done {
+				return nil
+			}
 		}
 		select {
 		case <-changed:
+		case <-d.cfg.Clock.After(statusInterval):
 		case <-ctx.Done():
 			if err := context.Cause(ctx); !errors.Is(err, stage.ErrNotReached) {
 				return err
@@ -278,4 +289,23 @@ func (d *Deployment) AwaitReady(ctx context.Context, replicas int, limit time.Du
 			return fmt.Errorf("%d replicas of istiod, all Ready: %w within %s (%d are there, %d Ready)", replicas, stage.ErrNotReached, limit, there, ready)
 		}
 	}
+}
+
+// statusInterval is between two looks at the Deployment's status.
+const statusInterval = 200 * time.Millisecond
+
+// count counts the pods that are not leaving, and those of them that are Ready.
+func (d *Deployment) count() (there, ready int, changed <-chan struct{}, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range d.pods {
+		if p.leaving {
+			continue
+		}
+		there++
+		if p.ready {
+			ready++
+		}
+	}
+	return there, ready, d.changed, d.err
 }

@@ -20,12 +20,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/clock"
 
 	"reckon.dev/reckon/harness/component/incluster"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/stage"
 )
+
+// frozen is a clock that stands still, and on which waiting is for real.
+type frozen struct{ clock.RealClock }
+
+func (frozen) Now() time.Time { return time.Unix(1_800_000_000, 0) }
 
 // held is an istiod of a fake cluster in a test's hands.
 type held struct {
@@ -44,12 +49,16 @@ func hold(t *testing.T, pods ...string) *held {
 	for _, name := range pods {
 		h.update(name, true, nil)
 	}
-	if _, err := h.kube.AppsV1().Deployments(Namespace).Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: deployment, Namespace: Namespace}}, metav1.CreateOptions{}); err != nil {
+	rolledOut := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: deployment, Namespace: Namespace}, Spec: appsv1.DeploymentSpec{Replicas: new(int32(1))},
+		Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1},
+	}
+	if _, err := h.kube.AppsV1().Deployments(Namespace).Create(t.Context(), rolledOut, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	var err error
 	h.Deployment, err = Hold(t.Context(), &Istio{Client: &incluster.Client{Kube: h.kube}, config: Config{Namespace: Namespace}}, DeploymentConfig{
-		Kube: h.kube, Clock: testingclock.NewFakeClock(time.Unix(1_800_000_000, 0)),
+		Kube: h.kube, Clock: frozen{},
 		Metrics: func(string) incluster.Endpoint { return incluster.Endpoint{} },
 		Chart:   func(context.Context, string, *Config) error { return nil },
 		Observer: Observer{
@@ -173,11 +182,11 @@ func TestWhatABudgetRefusesStays(t *testing.T) {
 	if err != nil || !slices.Equal(refused, []string{"a"}) {
 		t.Errorf("refused %v, %v", refused, err)
 	}
+	if got := h.Replicas(); !slices.Equal(got, []string{"a", "c"}) {
+		t.Errorf("replicas %v, before the watch shows anything", got)
+	}
 	h.update("b", true, leaving)
 	h.sees("a started", "a ready", "b started", "b ready", "c started", "c ready", "b unready eviction")
-	if got := h.Replicas(); !slices.Equal(got, []string{"a", "c"}) {
-		t.Errorf("replicas %v", got)
-	}
 }
 
 func TestPodsAreDeletedWithAndWithoutGrace(t *testing.T) {

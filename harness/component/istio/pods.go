@@ -22,8 +22,8 @@ type pod struct {
 	name     string
 	unwatch  context.CancelFunc
 	restarts int32 // when it was first seen
-	ready    bool  // and not leaving
-	leaving  bool  // it is being deleted
+	ready    bool  // and not seen to be deleted
+	leaving  bool  // it is being deleted, seen or not
 }
 
 // observe follows istiod's pods until ctx ends, and returns once those are known
@@ -73,8 +73,8 @@ func (d *Deployment) see(ctx context.Context, now *corev1.Pod) {
 		d.cfg.Began(watching, now.Name, d.cfg.Metrics(now.Name))
 	}
 	p := d.pods[i]
-	p.leaving = now.DeletionTimestamp != nil
-	ready := !p.leaving && isReady(now)
+	ready := now.DeletionTimestamp == nil && isReady(now)
+	p.leaving = p.leaving || now.DeletionTimestamp != nil
 	if !p.leaving && (restartsOf(now) > p.restarts || now.Status.Phase == corev1.PodFailed) {
 		d.fail(fmt.Errorf("replica %s of istiod ended by itself: %s", now.Name, ending(now)))
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -208,15 +209,19 @@ func (r *rig) evict(how stage.Eviction, names ...string) {
 	}
 }
 
+// freePorts are not of those that the kernel gives to connections and to tests
+// that ask it for any.
 func freePorts(n int) ([]int, error) {
+	const first, last = 12000, 32000
 	var out []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
+	for len(out) < n {
+		port := first + rand.IntN(last-first)
+		if l, err := net.Listen("tcp", loopback(port)); err == nil {
+			out = append(out, port)
+			if err := l.Close(); err != nil {
+				return nil, err
+			}
 		}
-		defer l.Close()
-		out = append(out, l.Addr().(*net.TCPAddr).Port)
 	}
 	return out, nil
 }
