@@ -43,7 +43,7 @@ type curve struct {
 func (c curve) Predicted() string { return c.predicted }
 func (c curve) Series() []string  { return []string{c.series} }
 
-// Eval is broken if the run is off the band for longer, or farther, than 99 % of the
+// Eval is broken if the run is off the band for longer, or farther, than 99.9 % of the
 // model's own runs.
 func (c curve) Eval(set *series.Set) (judge.Finding, error) {
 	s, err := set.Get(c.series)
@@ -67,11 +67,11 @@ func (c curve) Eval(set *series.Set) (judge.Finding, error) {
 	}
 	at := c.replay.window.From + out.Worst.At
 	f := judge.Finding{Status: judge.Held, Samples: len(observed), At: &at, Observed: fmt.Sprintf(
-		"%.0f %% of %d readings off the band, at most %.1f sd", 100*out.Share, len(observed), out.Distance)}
+		"%.1f sd off the model throughout, %.1f at most", out.Scatter, out.Distance)}
 	if !out.Inside {
 		f.Status = judge.Broken
-		f.Why = fmt.Sprintf("%.0f %% of the readings are off the band and 99 %% of the model's runs have at most %.0f %%; the farthest is %s where the model has %s, %.1f standard deviations away (99 %% of runs: at most %.1f)",
-			100*out.Share, 100*out.Tolerance.Outside, c.say(out.Worst.Value), c.say(out.WorstBand.Mean), out.Distance, out.Tolerance.Distance)
+		f.Why = fmt.Sprintf("%d readings are %.2f standard deviations off throughout, and %.1f at most: %s where the model has %s (99.9 %% of its runs are at most %.2f and %.1f off)",
+			len(observed), out.Scatter, out.Distance, c.say(out.Worst.Value), c.say(out.WorstBand.Mean), out.Tolerance.Scatter, out.Tolerance.Distance)
 	}
 	return f, nil
 }

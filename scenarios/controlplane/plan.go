@@ -9,10 +9,6 @@ import (
 	"reckon.dev/reckon/harness/series"
 )
 
-// shutdown is how long istiod's port without TLS stays open for those who are
-// there, after SIGTERM (--shutdownDuration, pilot/cmd/pilot-discovery/app/cmd.go).
-const shutdown = 10 * time.Second
-
 // silence is when a proxy notices that nobody answers: pilot-agent asks after 30 s
 // without a word, and waits for 10 s (pkg/istio-agent/xds_proxy.go).
 const (
@@ -30,15 +26,14 @@ const (
 	Force    = "force"
 )
 
-// Departure is how connections learn that their replica has left.
+// Departure is how connections learn that their replica has left: with it, but for
+// one that only falls silent. Everything else ends its process, and one that is
+// asked to by SIGTERM takes no time for it (mesh.RuleTerm).
 func Departure(how string) mesh.Departure {
-	switch how {
-	case SIGKILL, Force:
-		return mesh.Cut()
-	case SIGSTOP:
+	if how == SIGSTOP {
 		return mesh.Silence(silenceFrom, silenceTo)
 	}
-	return mesh.Drain(shutdown) // everything else sends SIGTERM in the end
+	return mesh.Cut()
 }
 
 // plan is the model's of what befell a recorded fleet: the model is told when

@@ -21,8 +21,8 @@ const (
 const (
 	lowest     = 0.05        // share of the runs below a band
 	highest    = 0.95        // share of the runs not above it
-	coverage   = 0.99        // share of the runs that a tolerance lets pass
-	leastRuns  = 100         // of fewer, the quantile of coverage is their maximum
+	coverage   = 0.999       // share of the runs that a tolerance lets pass
+	leastRuns  = 100         // of fewer, a band of 90 % is a guess
 	rounding   = 1e-6        // relative, of the bands' 32-bit numbers
 	maxNumbers = 100_000_000 // that bands may keep: 400 MB
 )
@@ -65,10 +65,10 @@ type Bands struct {
 }
 
 // Simulate plays the plan often, with a seed of its own for each run. It needs at least
-// 100 runs: the tolerances are quantiles of 99 %.
+// 100 runs for a band, and 1,000 for a tolerance, which is a quantile of 99.9 %.
 func Simulate(ctx context.Context, plan Plan, runs int, seed uint64) (*Bands, error) {
 	if runs < leastRuns {
-		return nil, fmt.Errorf("%d runs: at least %d are needed for a tolerance of %g", runs, leastRuns, coverage)
+		return nil, fmt.Errorf("%d runs: at least %d are needed for a band", runs, leastRuns)
 	}
 	if n := runs * len(plan.Readings) * len(Metrics()); n > maxNumbers {
 		return nil, fmt.Errorf("%d runs of %d readings are %d numbers, at most %d are kept: take fewer runs or readings", runs, len(plan.Readings), n, maxNumbers)

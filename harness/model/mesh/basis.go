@@ -105,10 +105,11 @@ func Laws() []Law {
 			{Source: tuning, Line: 74, Tag: istioTag}, {Source: discovery, Line: 153, Tag: istioTag, Note: "burst 1"}, {Source: discovery, Line: 607, Tag: istioTag, Note: "waits a second"}}},
 		{RuleBackOff, "U(0, 500 ms) after an end, U(0, 1 s) after a refusal, doubled up to 30 s", "", []Basis{{Source: backOff, Line: 13, Tag: envoyTag, Note: "full jitter"}}},
 		{RuleChoice, "uniform among the replicas Ready at that moment", "kube-proxy's iptables and nftables modes; IPVS in turn would be smoother", nil},
-		{RuleTerm, "plaintext port: GOAWAY and a cut after shutdownDuration; port with TLS: a cut at once", "until the cut the replica pushes nothing", []Basis{
-			{Source: server, Line: 737, Tag: istioTag, Note: "GracefulStop"}, {Source: server, Line: 839, Tag: istioTag, Note: "Stop, at once"}}},
+		{RuleTerm, "SIGTERM cuts every connection within 0.2 s", "istiod begins a graceful stop of up to shutdownDuration, and its process does not wait for it", []Basis{
+			{Source: server, Line: 737, Tag: istioTag, Note: "GracefulStop, in a goroutine"},
+			{Source: server, Line: 540, Tag: istioTag, Note: "the process waits for what is registered for that, and the stop is not"}}},
 		{RuleGauge, "k*u*exp(-2u)*(I0(2u)+I1(2u))/dt, u = rate*dt/k: the positive part of a Skellam number", "grows with the root of the rate", nil},
-		{RuleBand, "5 to 95 % of simulated runs; a run is inside if its share of readings off the band and its greatest distance are those of 99 % of the runs", "readings of one run are correlated", nil},
+		{RuleBand, "5 to 95 % of simulated runs; a run is inside if its distance from the mean, both the root mean square and the greatest, is that of 99.9 % of the runs", "readings of one run are correlated", nil},
 		{RulePushes, "pilot_xds_pushes counts every response by type; without changes of configuration the rate of type cds is that of reconnects", "", []Basis{{Source: monitor, Line: 182, Tag: istioTag}}},
 		{RuleFirstRecord, "a counter is exported only after its first record", "so a name that is missing says nothing about whether it exists", []Basis{
 			{Source: "istio.io/istio/pkg/monitoring/counter.go", Line: 35, Tag: istioTag, Note: "a synchronous counter"},

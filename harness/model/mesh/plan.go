@@ -76,11 +76,10 @@ type Departure struct {
 	Drains bool
 }
 
-// Cut is a replica whose connections end with it: SIGKILL, and SIGTERM on istiod's port
-// with TLS.
+// Cut is a replica whose connections end with it: SIGKILL, and SIGTERM (RuleTerm).
 func Cut() Departure { return Departure{} }
 
-// Drain is SIGTERM on istiod's plaintext port: GOAWAY, and a cut after shutdownDuration.
+// Drain is a server that stops gracefully: GOAWAY, and a cut after shutdownDuration.
 func Drain(shutdownDuration time.Duration) Departure {
 	return Departure{From: shutdownDuration, To: shutdownDuration, Drains: true}
 }

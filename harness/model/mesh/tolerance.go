@@ -12,8 +12,11 @@ import (
 // simulated runs themselves do, each held against the bands.
 type Tolerance struct {
 	Readings int
-	Outside  float64 // 99 % of the runs have at most this share of readings outside the band
-	Distance float64 // 99 % are never farther from the mean, in standard deviations
+	// Scatter is the root mean square of the readings' distances from the means, in
+	// standard deviations, that 99.9 % of the runs have at most: how far off a run is
+	// throughout.
+	Scatter  float64
+	Distance float64 // 99.9 % are never farther from the mean, in standard deviations
 	// FalseAlarm is the share of the runs that break one or the other.
 	FalseAlarm float64
 }
@@ -46,29 +49,28 @@ func (b *Bands) usable(m Metric, readings int) error {
 // tolerance also returns the bands of the readings.
 func (b *Bands) tolerance(m Metric, readings []int) ([]Band, Tolerance) {
 	bands := make([]Band, len(readings))
-	outside, farthest := make([]float64, b.Runs), make([]float64, b.Runs)
+	scatter, farthest := make([]float64, b.Runs), make([]float64, b.Runs)
 	var scratch []float32
 	for i, reading := range readings {
 		bands[i], scratch = b.band(m, reading, scratch)
 		grain := b.grain(m, reading)
 		for run, v := range b.column(m, reading) {
-			if !bands[i].holds(float64(v)) {
-				outside[run]++
-			}
-			farthest[run] = max(farthest[run], bands[i].distance(float64(v), grain))
+			d := bands[i].distance(float64(v), grain)
+			scatter[run] += d * d
+			farthest[run] = max(farthest[run], d)
 		}
 	}
-	for run := range outside {
-		outside[run] /= float64(len(readings))
+	for run := range scatter {
+		scatter[run] = math.Sqrt(scatter[run] / float64(len(readings)))
 	}
 	position := coverage * float64(b.Runs-1)
 	out := Tolerance{
 		Readings: len(readings),
-		Outside:  quantile(sortedCopy(nil, outside), position),
+		Scatter:  quantile(sortedCopy(nil, scatter), position),
 		Distance: quantile(sortedCopy(nil, farthest), position),
 	}
-	for run := range outside {
-		if outside[run] > out.Outside || farthest[run] > out.Distance {
+	for run := range scatter {
+		if scatter[run] > out.Scatter || farthest[run] > out.Distance {
 			out.FalseAlarm += 1 / float64(b.Runs)
 		}
 	}
@@ -87,6 +89,7 @@ type Outcome struct {
 	Inside    bool
 	Outside   int     // readings outside the band
 	Share     float64 // of the readings
+	Scatter   float64 // see Tolerance
 	Distance  float64 // the greatest from the mean, in standard deviations
 	Worst     Observation
 	WorstBand Band
@@ -117,12 +120,15 @@ func (b *Bands) Check(m Metric, observed []Observation) (Outcome, error) {
 		if !bands[i].holds(o.Value) {
 			out.Outside++
 		}
-		if d := bands[i].distance(o.Value, b.grain(m, readings[i])); d > out.Distance {
+		d := bands[i].distance(o.Value, b.grain(m, readings[i]))
+		out.Scatter += d * d
+		if d > out.Distance {
 			out.Distance, out.Worst, out.WorstBand = d, o, bands[i]
 		}
 	}
+	out.Scatter = math.Sqrt(out.Scatter / float64(len(observed)))
 	out.Share = float64(out.Outside) / float64(len(observed))
-	out.Inside = out.Share <= tolerance.Outside+rounding && out.Distance <= tolerance.Distance*(1+rounding)
+	out.Inside = out.Scatter <= tolerance.Scatter*(1+rounding) && out.Distance <= tolerance.Distance*(1+rounding)
 	return out, nil
 }
 
@@ -132,6 +138,6 @@ func (o Outcome) String() string {
 	if o.Inside {
 		word = "inside"
 	}
-	return fmt.Sprintf("%s %s: %.0f %% of %d readings off the 5-95 %% band (up to %.0f %% are usual), farthest %.1f sd at %v: %.4g, expected %.4g (up to %.1f sd are usual)",
-		o.Metric, word, 100*o.Share, o.Tolerance.Readings, 100*o.Tolerance.Outside, o.Distance, o.Worst.At, o.Worst.Value, o.WorstBand.Mean, o.Tolerance.Distance)
+	return fmt.Sprintf("%s %s: %.0f %% of %d readings off the 5-95 %% band, %.2f sd off throughout (up to %.2f are usual), farthest %.1f sd at %v: %.4g, expected %.4g (up to %.1f sd are usual)",
+		o.Metric, word, 100*o.Share, o.Tolerance.Readings, o.Scatter, o.Tolerance.Scatter, o.Distance, o.Worst.At, o.Worst.Value, o.WorstBand.Mean, o.Tolerance.Distance)
 }
