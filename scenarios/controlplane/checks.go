@@ -15,11 +15,11 @@ func untold(err error) judge.Finding {
 	return judge.Finding{Status: judge.Inconclusive, Observed: "-", Why: err.Error()}
 }
 
-// within says whether a value lies between what all runs of the model did. One that
-// some runs never reached has no upper end.
-func within(sample mesh.Sample, value float64) bool {
+// within says whether a value lies between what all runs of the model did, or is so
+// much later. One that some runs never reached has no upper end.
+func within(sample mesh.Sample, value, late float64) bool {
 	low, high, bounded := rangeOf(sample)
-	return value >= low && (!bounded || value <= high)
+	return value >= low && (!bounded || value <= high+late)
 }
 
 func rangeOf(sample mesh.Sample) (low, high float64, bounded bool) {
@@ -82,6 +82,10 @@ func (c curve) say(v float64) string { return fmt.Sprintf("%.3g", v/c.scale) }
 type quantity struct {
 	replay *replay
 	unit   string
+	// late is by how much it may be seen late, in its unit.
+	late float64
+	// since is the step from whose begin a time is told; "" where it is no time of the run.
+	since string
 	// observe returns the number, or why there is none: with an error the recording
 	// tells too little, with a text the thing did not happen.
 	observe   func(set *series.Set) (value float64, missing string, samples int)
@@ -98,25 +102,34 @@ func (q quantity) Eval(set *series.Set) (judge.Finding, error) {
 	}
 	sample := q.sample(q.replay.bands)
 	value, missing, samples := q.observe(set)
+	from := q.begin(set)
 	least, most, bounded := rangeOf(sample)
-	model := fmt.Sprintf("between %s and %s", q.say(least), q.say(most))
+	model := fmt.Sprintf("between %s and %s", q.say(least-from), q.say(most-from))
 	switch {
 	case len(sample.Values) == 0:
 		model = "in none of the model's runs"
 	case !bounded:
-		model = fmt.Sprintf("from %s on, and in %d of %d runs not by the end", q.say(least), sample.Missing, len(sample.Values)+sample.Missing)
+		model = fmt.Sprintf("from %s on, and in %d of %d runs not by the end", q.say(least-from), sample.Missing, len(sample.Values)+sample.Missing)
 	}
-	f := judge.Finding{Status: judge.Held, Samples: samples, Observed: q.say(value)}
+	f := judge.Finding{Status: judge.Held, Samples: samples, Observed: q.say(value - from)}
 	switch {
 	case missing != "" && sample.Missing > 0: // nor did it in some runs of the model
 		f.Observed = missing
 	case missing != "":
 		f.Status, f.Observed, f.Why = judge.Broken, missing, "the model has it "+model
-	case !within(sample, value):
+	case !within(sample, value, q.late):
 		f.Status = judge.Broken
-		f.Why = fmt.Sprintf("%s, and in %d runs of the model with the same replicas it was %s", q.say(value), q.replay.bands.Runs, model)
+		f.Why = fmt.Sprintf("%s, and in %d runs of the model with the same replicas it was %s", q.say(value-from), q.replay.bands.Runs, model)
 	}
 	return f, nil
+}
+
+// begin is when the step began, in seconds after the model's begin.
+func (q quantity) begin(set *series.Set) float64 {
+	if step := set.Step(q.since); step != nil {
+		return (step.Begin - q.replay.window.From).Seconds()
+	}
+	return 0
 }
 
 func (q quantity) say(v float64) string {

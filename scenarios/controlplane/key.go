@@ -79,10 +79,10 @@ func (k Key) curve(id, sentence string, m mesh.Metric, name string, scale float6
 		Check: curve{replay: k.replay, metric: m, series: name, scale: scale, window: w, predicted: predicted}}
 }
 
-// Even: when the connections are as even again as chance allows.
-func (k Key) Even(predicted string, rules ...mesh.Rule) judge.Claim {
-	return judge.Claim{ID: "even-again", Sentence: "the connections are even again, counted from the first reading of the model, when the model's are", Basis: basis(append(rules, mesh.RuleEven)...),
-		Check: quantity{replay: k.replay, unit: "s", predicted: predicted, sample: func(b *mesh.Bands) mesh.Sample { return b.Even }, observe: k.replay.even}}
+// Even: how long after a step began the connections are as even again as chance allows.
+func (k Key) Even(since, predicted string, rules ...mesh.Rule) judge.Claim {
+	return judge.Claim{ID: "even-again", Sentence: "the connections are as even again as chance makes them when the model's are", Basis: basis(append(rules, mesh.RuleEven)...),
+		Check: quantity{replay: k.replay, unit: "s", since: since, predicted: predicted, sample: func(b *mesh.Bands) mesh.Sample { return b.Even }, observe: k.replay.even}}
 }
 
 // even looks for the first of five even readings in a row, as mesh.Path.Even does.
@@ -123,10 +123,10 @@ func (k Key) Outages(typical, last string) []judge.Claim {
 	}
 	return []judge.Claim{
 		{ID: "outage", Sentence: "half of the proxies that lose their replica have a control plane again so soon", Basis: basis(mesh.RuleRequestLimit, mesh.RuleBackOff),
-			Check: quantity{replay: k.replay, unit: "s", predicted: typical, sample: func(b *mesh.Bands) mesh.Sample { return b.OutageMedian },
+			Check: quantity{replay: k.replay, unit: "s", late: lateness.Seconds(), predicted: typical, sample: func(b *mesh.Bands) mesh.Sample { return b.OutageMedian },
 				observe: ages(func(all []outage) outage { return byLength(all)[len(all)/2] })}},
 		{ID: "last-outage", Sentence: "and the one that waits longest, so late", Basis: basis(mesh.RuleRequestLimit, mesh.RuleBackOff),
-			Check: quantity{replay: k.replay, unit: "s", predicted: last, sample: func(b *mesh.Bands) mesh.Sample { return b.OutageHighest },
+			Check: quantity{replay: k.replay, unit: "s", late: lateness.Seconds(), predicted: last, sample: func(b *mesh.Bands) mesh.Sample { return b.OutageHighest },
 				observe: ages(func(all []outage) outage { return byLength(all)[len(all)-1] })}},
 	}
 }

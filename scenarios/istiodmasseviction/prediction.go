@@ -25,7 +25,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	out.Claims = append(out.Claims,
 		k.Spread(StepEvict, n.SpreadText(), mesh.RulePlateau, mesh.RuleWave),
 		k.Reconnects(StepEvict, n.RateText(p.Lifetime().Shortest()), mesh.RuleEcho, mesh.RuleDeadTime),
-		k.Even(n.EvenText(), mesh.RuleHardEnd),
+		k.Even(StepEvict, n.EvenText(), mesh.RuleHardEnd),
 	)
 	out.Claims = append(out.Claims, k.Outages(typical, longest)...)
 	out.Claims = append(out.Claims, k.Back(p.Connections))

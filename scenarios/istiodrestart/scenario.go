@@ -101,7 +101,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	out.Claims = append(k.Steady(),
 		k.Spread(StepRestart, n.SpreadText(), mesh.RuleTerm, mesh.RuleChoice),
 		k.Reconnects(StepRestart, n.RateText(p.Lifetime().Shortest()), mesh.RuleTerm, mesh.RuleEcho),
-		k.Even(n.EvenText(), mesh.RuleHardEnd))
+		k.Even(StepRestart, n.EvenText(), mesh.RuleHardEnd))
 	out.Claims = append(out.Claims, k.Outages(typical, longest)...)
 	out.Claims = append(out.Claims, k.Back(p.Connections))
 	out.Tables = []judge.Table{p.laws(), n.Table("the fleet after the restart")}

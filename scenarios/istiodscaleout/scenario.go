@@ -106,7 +106,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	out.Claims = append(k.Steady(),
 		k.Spread(StepScale, n.SpreadText(), mesh.RuleScaleOut, mesh.RuleHardEnd, mesh.RuleGrowth),
 		k.Reconnects(StepScale, fmt.Sprintf("%.2f 1/s throughout", n.Fleet().ReconnectRate()), mesh.RuleSteadyRate),
-		k.Even(n.EvenText(), mesh.RuleHardEnd),
+		k.Even(StepScale, n.EvenText(), mesh.RuleHardEnd),
 		k.Back(p.Connections+p.Grow))
 	out.Tables = []judge.Table{p.laws(), n.Table("the fleet after the scale-out")}
 	return out, nil
