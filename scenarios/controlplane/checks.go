@@ -78,6 +78,9 @@ func (c curve) Eval(set *series.Set) (judge.Finding, error) {
 
 func (c curve) say(v float64) string { return fmt.Sprintf("%.3g", v/c.scale) }
 
+// usual: what one run in so many of the model does is no surprise.
+const usual = 500
+
 // quantity holds a number of the whole run against those of the model's runs.
 type quantity struct {
 	replay *replay
@@ -113,7 +116,7 @@ func (q quantity) Eval(set *series.Set) (judge.Finding, error) {
 	}
 	f := judge.Finding{Status: judge.Held, Samples: samples, Observed: q.say(value - from)}
 	switch {
-	case missing != "" && sample.Missing > 0: // nor did it in some runs of the model
+	case missing != "" && sample.Missing > q.replay.bands.Runs/usual: // nor did it in some runs of the model
 		f.Observed = missing
 	case missing != "":
 		f.Status, f.Observed, f.Why = judge.Broken, missing, "the model has it "+model

@@ -54,11 +54,11 @@ func (f Fleet) Nominal(events []mesh.Event) (Nominal, error) {
 func (n Nominal) Fleet() mesh.Fleet { return n.bands.Plan.Final() }
 
 // Settled is how long after its last event the fleet is even again and its orphans are
-// served, in 19 of 20 runs; ok is false if that is beyond the horizon.
+// served, in 99 of 100 runs; ok is false if that is beyond the horizon.
 func (n Nominal) Settled() (d time.Duration, ok bool) {
-	even, ok := n.bands.Even.Quantile(0.95)
+	even, ok := n.bands.Even.Quantile(0.99)
 	d = time.Duration(even * float64(time.Second))
-	if last, all := n.bands.LastOrphan.Quantile(0.95); all {
+	if last, all := n.bands.LastOrphan.Quantile(0.99); all {
 		d = max(d, time.Duration(last*float64(time.Second)))
 	}
 	return d - n.bands.Plan.Settled(), ok

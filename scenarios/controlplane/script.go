@@ -12,9 +12,9 @@ const (
 	// readyLimit is what all replicas may take together until they are Ready: twenty at
 	// once took 10 s on two cores.
 	readyLimit = 3 * time.Minute
-	// margin is what is watched after the model's fleet is even again, beside the
-	// readings that it takes to say so.
-	margin = 10 * time.Second
+	// margin is what is watched after the model's fleet is even again: the five seconds
+	// that it takes to say so, and as much as replicas may be Ready later than nominal.
+	margin = 15 * time.Second
 )
 
 // Stimulus is what a scenario does to the fleet, in a step of its own.
