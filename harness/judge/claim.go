@@ -82,6 +82,8 @@ type Chart struct {
 	// Window is what part of the run the chart shows.
 	Window series.Window
 	Panels []Panel
+	// Ages draws how old proxies' connections are, in classes of this width; 0: not.
+	Ages time.Duration
 	// Marks are event series drawn as marks on the time axis.
 	Marks []string
 }

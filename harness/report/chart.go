@@ -78,6 +78,7 @@ func newChart(r Run) (*chart, error) {
 			return nil, fmt.Errorf("chart panel %q: %w", p.Title, err)
 		}
 	}
+	b.ages()
 	b.steps()
 	b.findings()
 	b.recorder()

@@ -31,6 +31,8 @@ type laneRow struct {
 type bar struct {
 	Left, Width float64
 	Title       string
+	// Shade is how dark it is, from 0 to 1; 0: as its class says.
+	Shade float64
 }
 
 // mark is an instant in percent of the width.

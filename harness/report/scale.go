@@ -24,7 +24,7 @@ func (s timeScale) percent(t time.Duration) float64 {
 // bar is the span between two instants.
 func (s timeScale) bar(from, to time.Duration, title string) bar {
 	left, right := s.percent(from), s.percent(to)
-	return bar{left, round3(right - left), title}
+	return bar{Left: left, Width: round3(right - left), Title: title}
 }
 
 // round3 keeps coordinates short: a thousandth of a percent is under a pixel.

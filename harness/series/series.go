@@ -11,9 +11,9 @@
 package series
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -176,14 +176,18 @@ func (s *Set) Add(computed *Series) {
 	s.byName[computed.Name] = computed
 }
 
-// Beginning are the series whose names begin so, by name.
+// Beginning are the series whose names begin so, by name: those of one length first,
+// so that numbers at their ends are in order.
 func (s *Set) Beginning(prefix string) []*Series {
 	var out []*Series
-	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
+	for name, x := range s.byName {
 		if strings.HasPrefix(name, prefix) {
-			out = append(out, s.byName[name])
+			out = append(out, x)
 		}
 	}
+	slices.SortFunc(out, func(a, b *Series) int {
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
 	return out
 }
 

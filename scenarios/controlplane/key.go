@@ -189,9 +189,13 @@ func withoutDefinition() series.Definition {
 	}}
 }
 
+// ageClasses is how many rows the strip of ages has.
+const ageClasses = 10
+
 func (k Key) chart() judge.Chart {
 	return judge.Chart{
-		Window: series.Window{From: StepConnect, To: StepWatch},
+		Window: k.fleet.window(),
+		Ages:   k.fleet.Lifetime().Longest() / ageClasses,
 		Panels: []judge.Panel{
 			{Title: "Connections of each replica", Unit: "connections", Each: series.ConnectionsToName("")},
 			{Title: "Unevenness (CoV)", Unit: "%, with the band of 5 to 95 % of the model's runs", Lines: []judge.Line{
