@@ -38,7 +38,6 @@ type Reader struct {
 	hash  hash.Hash
 	facts int64
 	bytes int64
-	last  int64 // the greatest time of a fact
 }
 
 // NewReader reads the header. It returns ErrFormat for anything that is not a
@@ -90,7 +89,6 @@ func (r *Reader) Next() (Fact, error) {
 	}
 	r.account(text)
 	r.facts++
-	r.last = max(r.last, l.T)
 	return l.Fact, nil
 }
 
@@ -102,9 +100,6 @@ func (r *Reader) end(t Trailer) error {
 	want.Digest = seal(r.hash, want)
 	if t != want {
 		return fmt.Errorf("%w (%d of %d facts read)", ErrEdited, r.facts, t.Facts)
-	}
-	if t.EndNS < r.last {
-		return fmt.Errorf("%w: it ends at %d ns, its last fact is of %d ns", ErrEdited, t.EndNS, r.last)
 	}
 	if _, err := r.lines.ReadByte(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%w: something follows the trailer", ErrEdited)

@@ -210,17 +210,6 @@ func TestAnEditedFileIsRefused(t *testing.T) {
 	}
 }
 
-func TestARecordingThatEndsBeforeItsLastFactIsRefused(t *testing.T) {
-	for end, want := range map[Fact]error{
-		{T: 99, Log: &Log{Component: "a"}}:  io.EOF,
-		{T: 100, Log: &Log{Component: "a"}}: ErrEdited,
-	} {
-		if _, _, err := read(written(t, end)); !errors.Is(err, want) {
-			t.Errorf("a fact at %d ns in a recording of 99 ns: %v, want %v", end.T, err, want)
-		}
-	}
-}
-
 func TestGarbageAfterTheCompressionIsRefused(t *testing.T) {
 	if _, _, err := read(append(written(t, sample...), "garbage"...)); err == io.EOF || err == nil {
 		t.Errorf("%v", err)
