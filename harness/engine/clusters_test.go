@@ -22,7 +22,7 @@ import (
 )
 
 // fleet makes clusters of nothing and notes what becomes of them.
-type fleet struct {
+type estate struct {
 	server *httptest.Server // the API server of all of them, which refuses everything
 
 	mu     sync.Mutex
@@ -37,21 +37,21 @@ type fleet struct {
 	starting chan struct{} // closed at the first start, after which it waits for the end of its context
 }
 
-func newFleet(t *testing.T) *fleet {
+func newEstate(t *testing.T) *estate {
 	t.Helper()
-	f := &fleet{server: httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }))}
+	f := &estate{server: httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) }))}
 	t.Cleanup(f.server.Close)
 	return f
 }
 
-func (f *fleet) note(format string, args ...any) {
+func (f *estate) note(format string, args ...any) {
 	f.events = append(f.events, fmt.Sprintf(format, args...))
 }
 
 // hollow is a cluster of nothing.
 type hollow struct {
 	cluster.Cluster
-	fleet *fleet
+	fleet *estate
 	name  string
 	done  chan struct{}
 }
@@ -59,7 +59,7 @@ type hollow struct {
 // shipyard is the provider of one version's clusters.
 type shipyard struct {
 	cluster.Provider
-	fleet   *fleet
+	fleet   *estate
 	version string
 }
 
@@ -108,7 +108,7 @@ func (h *hollow) Down(context.Context) error {
 	return nil
 }
 
-func (f *fleet) engine(t *testing.T) *Engine {
+func (f *estate) engine(t *testing.T) *Engine {
 	t.Helper()
 	return &Engine{
 		Results: t.TempDir(), Clock: clock.RealClock{}, Progress: func(Progress) {},
@@ -155,7 +155,7 @@ func TestAClusterGoesWithTheLastRunThatCanUseIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFleet(t)
+			f := newEstate(t)
 			e := f.engine(t)
 			cells := cellsOf(t, "rolling-update", plan.Overrides{Repeat: 2}, c.versions...)
 			if c.announced {
@@ -180,7 +180,7 @@ func TestAClusterGoesWithTheLastRunThatCanUseIt(t *testing.T) {
 
 func TestRunsSideBySideKeepTheirCluster(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newEstate(t)
 	e := f.engine(t)
 	cells := cellsOf(t, "rolling-update", plan.Overrides{Repeat: 2}, "v1.34.2", "v1.34.2", "v1.37.2", "v1.37.2")
 	e.Expect(cells)
@@ -206,7 +206,7 @@ func TestWhatATearDownLeftIsTold(t *testing.T) {
 	left := &cluster.LeftError{What: "cluster c", Err: errors.New("docker rm: no answer")}
 	t.Run("when the start fails", func(t *testing.T) {
 		t.Parallel()
-		f := newFleet(t)
+		f := newEstate(t)
 		f.upErr = errors.Join(errors.New("not ready"), left)
 		out, err := f.engine(t).Run(t.Context(), cellsOf(t, "rolling-update", plan.Overrides{}, "v1.37.2")[0], nil, 1)
 		if err != nil || out.Cleanup == nil || out.Run.Verdict.Outcome != judge.Invalid {
@@ -215,7 +215,7 @@ func TestWhatATearDownLeftIsTold(t *testing.T) {
 	})
 	t.Run("when the start is interrupted", func(t *testing.T) {
 		t.Parallel()
-		f := newFleet(t)
+		f := newEstate(t)
 		f.upErr, f.starting = errors.Join(errors.New("not ready"), left), make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-f.starting; cancel() }()
@@ -226,7 +226,7 @@ func TestWhatATearDownLeftIsTold(t *testing.T) {
 	})
 	t.Run("by Close alone, if a removal fails twice", func(t *testing.T) {
 		t.Parallel()
-		f := newFleet(t)
+		f := newEstate(t)
 		f.downErr, f.downFail = errors.New("no answer"), 2
 		e := f.engine(t)
 		cells := cellsOf(t, "rolling-update", plan.Overrides{}, "v1.37.2")
@@ -247,7 +247,7 @@ func TestWhatATearDownLeftIsTold(t *testing.T) {
 // cluster, and nothing more if the cluster goes.
 func TestAClusterThatCannotBeVacatedServesNoFurtherRun(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newEstate(t)
 	e := f.engine(t)
 	cells := cellsOf(t, "single-replica-restart", plan.Overrides{Provider: cluster.Kind, Repeat: 2}, "v1.37.2")
 	e.Expect(cells)
@@ -266,7 +266,7 @@ func TestAClusterThatCannotBeVacatedServesNoFurtherRun(t *testing.T) {
 
 func TestAnInterruptedRunRemovesItsClusterWithoutEmptyingIt(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newEstate(t)
 	e := f.engine(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var said []string

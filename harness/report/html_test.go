@@ -114,7 +114,7 @@ func TestPageSaysWhatMatters(t *testing.T) {
 			"limit of guard overload: 1.5", "release one pod a second", "Rollout is healthy", "sha256:5b1f", "simulated by kwok", "DestinationRule is not read", "rollout/sync.go:233"},
 		"fail":         {"FAIL", "departs: 1 value not predicted", "50, not predicted", "value 3 is 50 where 0 was predicted", "virtualservices.networking.istio.io/shop@"},
 		"inconclusive": {"INCONCLUSIVE", "followed as far as was seen", "changes may be lost", "410 Gone"},
-		"measured": {"its binomial interval", "all of it", "442: no-endpoint 440, client-race 2", "18,000", "busiest pods", "VirtualService to istiod",
+		"measured": {"its interval", "all of it", "442: no-endpoint 440, client-race 2", "18,000", "busiest pods", "VirtualService to istiod",
 			"Three-way check", "UNEXPLAINED", "requests of that share fail: no endpoint (400 requests)", "stream from istiod was down for 4.400 s",
 			"stream from istiod cut for 4.4 s", "measured: 7 to 190 ms", "not in proportion", "client-race"},
 		"invalid": {"INVALID", "database space exceeded", "not finished", "followed until the run ended, 1 value not reached", "the chart goes to the end of the recording"},
