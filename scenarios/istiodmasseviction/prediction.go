@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/mesh"
 	"reckon.dev/reckon/harness/scenario"
@@ -29,6 +30,9 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	)
 	out.Claims = append(out.Claims, k.Outages(typical, longest)...)
 	out.Claims = append(out.Claims, k.Back(p.Connections))
+	if p.How == Evict && in.On.Has(cluster.Kubelet) {
+		p.budget(&out)
+	}
 	out.Tables = append([]judge.Table{p.laws(), n.Table("the fleet after the eviction")}, p.incident()...)
 	return out, nil
 }
