@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"fmt"
-	"time"
 
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/mesh"
@@ -222,5 +221,3 @@ func (r *replay) computed(set *series.Set) []*series.Series {
 	}
 	return ends
 }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
