@@ -6,7 +6,7 @@ COMPONENTS := $(CURDIR)/bin/components
 KEEP = for run in bin/baselines/runs/*Z-*; do \
 	  to=results/baselines/$${run\#\#*Z-}; mkdir -p $$to; cp $$run/recording.jsonl.zst $$run/verdict.json $$to/; done
 
-.PHONY: build drill drill-kind test test-kind unit components kind-components kind-node lint bench baselines baselines-rollouts baselines-kubernetes baselines-kind clean
+.PHONY: build drill drill-kind test test-kind unit components kind-components kind-node lint bench baselines baselines-rollouts baselines-kubernetes baselines-istiod baselines-kind clean
 
 # As components are built: so all of it shares what the compiler has cached.
 SHARED := CGO_ENABLED=0 GOFLAGS='$(strip $(shell $(GO) env GOFLAGS) -trimpath)'
@@ -56,7 +56,7 @@ bench: components
 
 # What real controllers did, as committed below results/baselines: a table for
 # each drill, and each run's recording with its verdict, which a test judges again.
-baselines: baselines-rollouts baselines-kubernetes baselines-kind
+baselines: baselines-rollouts baselines-kubernetes baselines-istiod baselines-kind
 
 baselines-rollouts: build
 	rm -rf bin/baselines
@@ -72,10 +72,18 @@ baselines-kubernetes: build
 	      > results/baselines/$$drill-kubernetes-$$version.md || exit 1; done; done
 	$(KEEP)
 
+# Real istiods and their proxies, whose times are those of the machine: half an hour,
+# alone on it.
+baselines-istiod: build
+	rm -rf bin/baselines
+	for drill in istiod istiod-incident; do \
+	  $(RECKON) run $$drill --results bin/baselines -o markdown > results/baselines/$$drill.md || exit 1; done
+	$(KEEP)
+
 # On real pods, and alone on its machine: what other work does to it is in its numbers.
 baselines-kind: build
 	rm -rf bin/baselines
-	for drill in shutdown rollback-requests rollback-escapes; do \
+	for drill in shutdown rollback-requests rollback-escapes istiod-kind; do \
 	  $(RECKON) run $$drill --results bin/baselines -o markdown > results/baselines/$$drill.md || exit 1; done
 	$(KEEP)
 
