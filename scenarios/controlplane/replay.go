@@ -22,6 +22,9 @@ const (
 	// lateness is by how much an event may be seen late: half of what is between two
 	// readings, so that a reading is off by what happens in half of one.
 	lateness = reading / 2
+	// timing is by how much an admission is seen late: its first answer takes 10 to 100
+	// ms on a busy machine, and more is told as lateness.
+	timing = 100 * time.Millisecond
 	// sampler is what the fleet calls itself when it was late.
 	sampler = "fleet"
 )
@@ -70,8 +73,11 @@ func (r *replay) play(set *series.Set) error {
 	if err != nil {
 		return err
 	}
-	r.bands, err = mesh.Simulate(context.Background(), plan, runs, seed)
-	return err
+	if r.bands, err = mesh.Simulate(context.Background(), plan, runs, seed); err != nil {
+		return err
+	}
+	r.bands.Timing = timing
+	return nil
 }
 
 // at is a reading of the model as a time of the recording.

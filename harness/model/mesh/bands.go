@@ -50,6 +50,10 @@ func (m Metric) of(r Reading, since float64) float64 {
 type Bands struct {
 	Plan Plan
 	Runs int
+	// Timing is by how much an observer may see an event late or early. Where a request
+	// limit lets so many connections begin in each second and no more, the runs differ by
+	// less than that makes of one of them.
+	Timing time.Duration
 
 	Even          Sample // seconds from 0, see Path.Even
 	LastOrphan    Sample // seconds from 0; missing where there was no orphan or one is left
@@ -191,8 +195,9 @@ func (b Band) holds(v float64) bool {
 // counts as one where the runs differ by less.
 func (b Band) distance(v, grain float64) float64 { return math.Abs(v-b.Mean) / max(b.SD, grain) }
 
-// grain is what one connection makes of a metric.
-func (b *Bands) grain(m Metric, reading int) float64 {
+// grain is what one connection makes of a metric, or of a rate what the timing of its
+// observer does.
+func (b *Bands) grain(m Metric, reading int, rate float64) float64 {
 	fleet := b.Plan.Final()
 	n, k := float64(max(fleet.Connections, 1)), float64(max(fleet.Replicas, 1))
 	switch m {
@@ -206,7 +211,7 @@ func (b *Bands) grain(m Metric, reading int) float64 {
 			before = b.Plan.Readings[reading-1]
 		}
 		if dt := (b.Plan.Readings[reading] - before).Seconds(); dt > 0 {
-			return 1 / dt
+			return max(1, rate*b.Timing.Seconds()) / dt
 		}
 	}
 	return 1

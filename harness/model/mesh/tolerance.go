@@ -53,7 +53,7 @@ func (b *Bands) tolerance(m Metric, readings []int) ([]Band, Tolerance) {
 	var scratch []float32
 	for i, reading := range readings {
 		bands[i], scratch = b.band(m, reading, scratch)
-		grain := b.grain(m, reading)
+		grain := b.grain(m, reading, bands[i].Mean)
 		for run, v := range b.column(m, reading) {
 			d := bands[i].distance(float64(v), grain)
 			scatter[run] += d * d
@@ -120,7 +120,7 @@ func (b *Bands) Check(m Metric, observed []Observation) (Outcome, error) {
 		if !bands[i].holds(o.Value) {
 			out.Outside++
 		}
-		d := bands[i].distance(o.Value, b.grain(m, readings[i]))
+		d := bands[i].distance(o.Value, b.grain(m, readings[i], bands[i].Mean))
 		out.Scatter += d * d
 		if d > out.Distance {
 			out.Distance, out.Worst, out.WorstBand = d, o, bands[i]
