@@ -152,8 +152,7 @@ const (
 	HottestGuard = "hottest-replica"
 )
 
-// Guards lists them with a sentence each.
-func Guards() map[string]string {
+func sentences() map[string]string {
 	return map[string]string{
 		WithoutGuard: "proxies without a control plane, in percent: they go on with the configuration that they have, and no change reaches them",
 		HottestGuard: "connections of the fullest replica, by the mean of those that are Ready",
@@ -171,7 +170,7 @@ const (
 
 func (k Key) guards(limits map[string]float64) []judge.Guard {
 	guard := func(id, name string, usual float64) judge.Guard {
-		return judge.Guard{ID: id, Sentence: Guards()[id], Series: name, Limit: judge.LimitOf(limits, id, usual), Window: series.Window{From: StepSteady, To: StepWatch}}
+		return judge.Guard{ID: id, Sentence: sentences()[id], Series: name, Limit: judge.LimitOf(limits, id, usual), Window: series.Window{From: StepSteady, To: StepWatch}}
 	}
 	return []judge.Guard{guard(WithoutGuard, withoutShare, usualWithout), guard(HottestGuard, series.MaxMeanName, usualHottest)}
 }

@@ -64,6 +64,17 @@ func (n Nominal) Settled() (d time.Duration, ok bool) {
 	return d - n.bands.Plan.Settled(), ok
 }
 
+// Settled is how long after the last of such events the fleet is watched: until the
+// model's is even again, or for two lives if that is beyond what it was played for.
+func (f Fleet) Settled(events []mesh.Event) time.Duration {
+	if n, err := f.Nominal(events); err == nil {
+		if d, ok := n.Settled(); ok {
+			return d
+		}
+	}
+	return 2 * f.Lifetime().Longest()
+}
+
 // EvenText is when the fleet is even again, after the stimulus.
 func (n Nominal) EvenText() string { return n.span(n.bands.Even, n.before) }
 

@@ -95,5 +95,11 @@ func (f Fleet) Check() error {
 // Needs is istiod, on any cluster that it runs against.
 func (f Fleet) Needs() cluster.Capabilities { return cluster.Capabilities{cluster.ScriptedMesh} }
 
-// Components take part beside the cluster.
-func Components(cluster.Capabilities) []string { return []string{scenario.Istiod} }
+// Base is what is the same of every scenario.
+type Base struct{}
+
+// Components are istiod.
+func (Base) Components(cluster.Capabilities) []string { return []string{scenario.Istiod} }
+
+// Guards lists the guards with a sentence each.
+func (Base) Guards() map[string]string { return sentences() }

@@ -37,7 +37,7 @@ type Params struct {
 const StepEvict = "evict istiod"
 
 // Scenario is istiod-mass-eviction.
-type Scenario struct{}
+type Scenario struct{ controlplane.Base }
 
 var _ scenario.Scenario = Scenario{}
 
@@ -57,10 +57,6 @@ func (Scenario) Needs(params any) cluster.Capabilities {
 	return needs
 }
 
-func (Scenario) Components(on cluster.Capabilities) []string { return controlplane.Components(on) }
-
-func (Scenario) Guards() map[string]string { return controlplane.Guards() }
-
 func (Scenario) Defaults() any {
 	return &Params{Fleet: controlplane.DefaultFleet(8, 400), Evict: 6, How: Kill}
 }
@@ -75,7 +71,7 @@ func (Scenario) Check(params any, _ map[string]string) error {
 
 func (Scenario) Expected(params any) time.Duration {
 	p := params.(*Params)
-	return p.ReplacedAfter.Std() + p.Fleet.Expected(p.settled())
+	return p.ReplacedAfter.Std() + p.Fleet.Expected(p.Settled(p.events()))
 }
 
 // events are those of the model, after the stimulus.
@@ -94,23 +90,11 @@ func (p *Params) departure() mesh.Departure {
 	return controlplane.Departure(controlplane.SIGTERM)
 }
 
-// settled is how long after the last replica is Ready the model's fleet is even again.
-func (p *Params) settled() time.Duration {
-	n, err := p.Nominal(p.events())
-	if err != nil {
-		return 0
-	}
-	if d, ok := n.Settled(); ok {
-		return d
-	}
-	return 2 * p.Lifetime().Longest()
-}
-
 // Script evicts the oldest replicas and waits for others.
 func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
 	p := params.(*Params)
 	return p.Fleet.Script(ctx, st, controlplane.Stimulus{
-		Step: StepEvict, Replicas: p.Replicas, Settled: p.settled(),
+		Step: StepEvict, Replicas: p.Replicas, Settled: p.Settled(p.events()),
 		Do: func(ctx context.Context, st *stage.Stage) error { return p.evict(ctx, st) },
 	})
 }

@@ -27,7 +27,7 @@ type Params struct {
 const StepRestart = "restart istiod"
 
 // Scenario is istiod-restart.
-type Scenario struct{}
+type Scenario struct{ controlplane.Base }
 
 var _ scenario.Scenario = Scenario{}
 
@@ -38,10 +38,6 @@ func (Scenario) Summary() string {
 }
 
 func (Scenario) Needs(params any) cluster.Capabilities { return params.(*Params).Fleet.Needs() }
-
-func (Scenario) Components(on cluster.Capabilities) []string { return controlplane.Components(on) }
-
-func (Scenario) Guards() map[string]string { return controlplane.Guards() }
 
 func (Scenario) Defaults() any {
 	return &Params{Fleet: controlplane.DefaultFleet(4, 300), MaxSurge: share.Share{Value: 100, Percent: true}}

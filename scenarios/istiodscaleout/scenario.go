@@ -28,7 +28,7 @@ type Params struct {
 const StepScale = "scale istiod out"
 
 // Scenario is istiod-scale-out.
-type Scenario struct{}
+type Scenario struct{ controlplane.Base }
 
 var _ scenario.Scenario = Scenario{}
 
@@ -39,10 +39,6 @@ func (Scenario) Summary() string {
 }
 
 func (Scenario) Needs(params any) cluster.Capabilities { return params.(*Params).Fleet.Needs() }
-
-func (Scenario) Components(on cluster.Capabilities) []string { return controlplane.Components(on) }
-
-func (Scenario) Guards() map[string]string { return controlplane.Guards() }
 
 func (Scenario) Defaults() any {
 	return &Params{Fleet: controlplane.DefaultFleet(3, 300), To: 6}
@@ -61,7 +57,7 @@ func (Scenario) Check(params any, _ map[string]string) error {
 
 func (Scenario) Expected(params any) time.Duration {
 	p := params.(*Params)
-	return p.GrowOver.Std() + p.Fleet.Expected(p.settled())
+	return p.GrowOver.Std() + p.Fleet.Expected(p.Settled(p.events()))
 }
 
 // events are those of the model, after the stimulus.
@@ -70,20 +66,11 @@ func (p *Params) events() []mesh.Event {
 	return append(mesh.Ready(ready...), mesh.Arrive(p.Grow, 0, p.GrowOver.Std())...)
 }
 
-func (p *Params) settled() time.Duration {
-	if n, err := p.Nominal(p.events()); err == nil {
-		if d, ok := n.Settled(); ok {
-			return d
-		}
-	}
-	return 2 * p.Lifetime().Longest()
-}
-
 // Script scales istiod out, and lets proxies come meanwhile.
 func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
 	p := params.(*Params)
 	return p.Fleet.Script(ctx, st, controlplane.Stimulus{
-		Step: StepScale, Replicas: p.To, Settled: p.settled(),
+		Step: StepScale, Replicas: p.To, Settled: p.Settled(p.events()),
 		Do: func(ctx context.Context, st *stage.Stage) error {
 			if err := st.ControlPlane.Scale(ctx, p.To); err != nil || p.Grow == 0 {
 				return err
