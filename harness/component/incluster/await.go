@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -212,18 +213,44 @@ func ending(t *corev1.ContainerStateTerminated) string {
 	return how
 }
 
-// tailLines is how much of a log goes into an error.
-const tailLines = 3
+const (
+	// tailLines is how much of a log's end goes into an error.
+	tailLines = 3
+	// readLines is how much is looked through for the line that says what went wrong: a
+	// program that prints its usage says it before that, or after, as its standard
+	// output and its standard error happen to be joined.
+	readLines = 120
+)
 
-// lastLines are the last lines of a container's log, or of the run before if it
+// wrong begins a line that says what went wrong.
+var wrong = regexp.MustCompile(`(?i)^(error|fatal|panic)\b|\blevel="?(error|fatal)`)
+
+// telling are the last lines of a log, in one, and before them the last line that
+// says what went wrong if it is not among them.
+func telling(log string) string {
+	lines := strings.FieldsFunc(log, func(r rune) bool { return r == '\n' || r == '\r' })
+	end := lines[max(0, len(lines)-tailLines):]
+	for _, line := range slices.Backward(lines) {
+		if !wrong.MatchString(line) {
+			continue
+		}
+		if !slices.Contains(end, line) {
+			end = append([]string{line, "…"}, end...)
+		}
+		break
+	}
+	return oneLine(strings.Join(end, "\n"))
+}
+
+// lastLines are the telling lines of a container's log, or of the run before if it
 // has none, "" if there are none.
 func (c *Client) lastLines(ctx context.Context, of Container, previous bool) string {
-	tail := int64(tailLines)
+	tail := int64(readLines)
 	for _, previous := range []bool{previous, !previous} {
 		raw, err := c.Kube.CoreV1().Pods(of.Namespace).GetLogs(of.Pod, &corev1.PodLogOptions{
 			Container: of.Name, TailLines: &tail, Previous: previous,
 		}).DoRaw(ctx)
-		if text := oneLine(string(raw)); err == nil && text != "" && !strings.HasPrefix(text, noLog) {
+		if text := telling(string(raw)); err == nil && text != "" && !strings.HasPrefix(text, noLog) {
 			return text
 		}
 	}
