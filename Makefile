@@ -83,7 +83,7 @@ baselines-istiod: build
 # On real pods, and alone on its machine: what other work does to it is in its numbers.
 baselines-kind: build
 	rm -rf bin/baselines
-	for drill in shutdown rollback-requests rollback-escapes istiod-kind; do \
+	for drill in shutdown rollback-requests rollback-escapes; do \
 	  $(RECKON) run $$drill --results bin/baselines -o markdown > results/baselines/$$drill.md || exit 1; done
 	$(KEEP)
 
