@@ -90,18 +90,13 @@ func (r *replay) even(set *series.Set) (float64, string, int) {
 	if err != nil {
 		return 0, err.Error(), 0
 	}
-	limit := r.bands.Plan.Final().EvenBelow()
-	row, n := 0, 0
-	for _, o := range r.observed(cov, r.window, percent) {
-		if n++; o.At < r.bands.Plan.Settled() || o.Value > limit {
-			row = 0
-			continue
-		}
-		if row++; row == mesh.EvenFor {
-			return (o.At - (mesh.EvenFor-1)*reading).Seconds(), "", n
-		}
+	settled, limit := r.bands.Plan.Settled(), r.bands.Plan.Final().EvenBelow()
+	seen := r.observed(cov, r.window, percent)
+	first := mesh.FirstEven(len(seen), func(i int) bool { return seen[i].At >= settled && seen[i].Value <= limit })
+	if first < 0 {
+		return 0, "not by the end", len(seen)
 	}
-	return 0, "not by the end", n
+	return seen[first].At.Seconds(), "", first + mesh.EvenFor
 }
 
 // Outages are claims about proxies whose replica left: how long the typical one and

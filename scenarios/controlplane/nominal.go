@@ -152,6 +152,16 @@ func (n Nominal) grain() time.Duration {
 	return max(1, span/tableRows/reading) * reading
 }
 
+// EquilibriumRows are rows of such a table: how many connections begin, and how uneven chance
+// makes them; when says at which time of the run.
+func EquilibriumRows(f mesh.Fleet, when string) (rate, chance [2]string) {
+	return [2]string{"reconnects in equilibrium", fmt.Sprintf("%.2f 1/s", f.ReconnectRate())},
+		[2]string{"CoV that chance alone makes" + when, fmt.Sprintf("%.1f ± %.1f %%", 100*f.Floor(), 100*f.FloorSpread())}
+}
+
+// Seconds is how such tables tell a time.
+func Seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
 // Laws is a table of the closed forms with their numbers: pairs of what and how much.
 func Laws(rows ...[2]string) judge.Table {
 	t := judge.Table{Title: "the connection model's closed forms", Head: []string{"what", "predicted"}}

@@ -25,8 +25,6 @@ const (
 	// timing is by how much an admission is seen late: its first answer takes 10 to 100
 	// ms on a busy machine, and more is told as lateness.
 	timing = 100 * time.Millisecond
-	// sampler is what the fleet calls itself when it was late.
-	sampler = "fleet"
 )
 
 // replay is a recorded fleet beside the model's. One prediction has one, and all of
@@ -61,7 +59,7 @@ func (r *replay) play(set *series.Set) error {
 	if set.Fleet == nil {
 		return fmt.Errorf("the recording tells of no proxy")
 	}
-	for _, l := range set.LateIn(sampler, r.window) {
+	for _, l := range set.LateIn(recording.FleetSampler, r.window) {
 		if l.By() > lateness {
 			return fmt.Errorf("the proxies were starved for %s until %s: their times are not to be trusted", l.By(), l.To)
 		}
@@ -89,10 +87,9 @@ func (r *replay) at(reading int) time.Duration {
 // run to another. The first reading is left out: the model knows of no second before it.
 func (r *replay) observed(s *series.Series, in series.Interval, scale float64) []mesh.Observation {
 	var out []mesh.Observation
-	for i, at := range r.bands.Plan.Readings[1:] {
-		t := r.at(i + 1)
-		if p, ok := s.At(t); ok && in.Contains(t) {
-			out = append(out, mesh.Observation{At: at, Value: p.Value.Num * scale})
+	for _, p := range s.Readings(r.window, reading) {
+		if p.T > r.window.From && in.Contains(p.T) {
+			out = append(out, mesh.Observation{At: p.T - r.window.From, Value: p.Value.Num * scale})
 		}
 	}
 	return out

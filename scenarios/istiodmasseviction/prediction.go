@@ -2,7 +2,6 @@ package istiodmasseviction
 
 import (
 	"fmt"
-	"time"
 
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
@@ -47,19 +46,17 @@ func (p *Params) laws() judge.Table {
 	over, _ := loss.Over()
 	admitted := "nobody is left to ask"
 	if d, ok := loss.Admission(p.Limit()); ok {
-		admitted = seconds(d)
+		admitted = controlplane.Seconds(d)
 	}
+	rate, chance := controlplane.EquilibriumRows(loss.Fleet(), "")
 	return controlplane.Laws(
-		[2]string{"reconnects in equilibrium", fmt.Sprintf("%.2f 1/s", loss.Fleet().ReconnectRate())},
-		[2]string{"CoV that chance alone makes", fmt.Sprintf("%.1f ± %.1f %%", 100*loss.Fleet().Floor(), 100*loss.Fleet().FloorSpread())},
+		rate, chance,
 		[2]string{"orphans", fmt.Sprintf("%.0f of %d", loss.Orphans(), p.Connections)},
 		[2]string{fmt.Sprintf("until they are admitted, at %.3g a second and replica, back-off aside", p.Limit()), admitted},
 		[2]string{"CoV when the replacements are Ready, if all orphans have landed before", fmt.Sprintf("%.0f %%", 100*loss.Peak())},
 		[2]string{"replicas that carry the load then", fmt.Sprintf("%.1f of %d", mesh.EffectiveReplicas(loss.Fleet().Replicas, loss.Peak()), loss.Fleet().Replicas)},
-		[2]string{"nothing moves an orphan for", seconds(dead)},
-		[2]string{"every orphan has moved after", seconds(over)},
+		[2]string{"nothing moves an orphan for", controlplane.Seconds(dead)},
+		[2]string{"every orphan has moved after", controlplane.Seconds(over)},
 		[2]string{"the echo, from the one to the other", fmt.Sprintf("%.1f 1/s", loss.WaveRate())},
 	)
 }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

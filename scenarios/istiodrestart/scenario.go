@@ -108,9 +108,9 @@ func (p *Params) laws() judge.Table {
 	f := mesh.Fleet{Connections: p.Connections, Replicas: p.Replicas, Lifetime: p.Lifetime()}
 	from, to := p.Lifetime().Wave(1)
 	half, _ := p.Lifetime().HalfLife()
+	rate, chance := controlplane.EquilibriumRows(f, "")
 	return controlplane.Laws(
-		[2]string{"reconnects in equilibrium", fmt.Sprintf("%.2f 1/s", f.ReconnectRate())},
-		[2]string{"CoV that chance alone makes", fmt.Sprintf("%.1f ± %.1f %%", 100*f.Floor(), 100*f.FloorSpread())},
+		rate, chance,
 		[2]string{"replicas replaced at once", fmt.Sprintf("%d of %d", p.surge(), p.Replicas)},
 		[2]string{"connections that move", fmt.Sprintf("all %d, those of early replicas to such as go later more than once", p.Connections)},
 		[2]string{"the echo, after a connection was made", fmt.Sprintf("%.1f to %.1f s", from.Seconds(), to.Seconds())},

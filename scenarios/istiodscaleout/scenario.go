@@ -103,14 +103,12 @@ func (p *Params) laws() judge.Table {
 	s := mesh.ScaleOut{Connections: p.Connections, From: p.Replicas, To: p.To, Joining: p.Grow, Lifetime: p.Lifetime()}
 	f := s.Fleet()
 	life := p.Lifetime()
+	rate, chance := controlplane.EquilibriumRows(f, " at the end")
 	return controlplane.Laws(
-		[2]string{"reconnects in equilibrium", fmt.Sprintf("%.2f 1/s", f.ReconnectRate())},
-		[2]string{"CoV that chance alone makes at the end", fmt.Sprintf("%.1f ± %.1f %%", 100*f.Floor(), 100*f.FloorSpread())},
+		rate, chance,
 		[2]string{"CoV when the new replicas are Ready", fmt.Sprintf("%.0f %%", 100*s.CoV(0))},
 		[2]string{"and half a mean life later", fmt.Sprintf("%.0f %%", 100*s.CoV(life.Mean()/2))},
-		[2]string{"nine in ten connections have chosen anew after", seconds(life.Shortest())},
-		[2]string{"all of them after", seconds(life.Longest())},
+		[2]string{"nine in ten connections have chosen anew after", controlplane.Seconds(life.Shortest())},
+		[2]string{"all of them after", controlplane.Seconds(life.Longest())},
 	)
 }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -46,16 +46,24 @@ func (p *Path) LastOrphan() (at time.Duration, ok bool) {
 }
 
 func (p *Path) findEven(settled time.Duration, limit float64) {
-	p.even = -1
+	p.even = FirstEven(len(p.Readings), func(i int) bool {
+		r := &p.Readings[i]
+		return r.At >= settled && r.Connected > 0 && r.CoV <= limit
+	})
+}
+
+// FirstEven is the index of the first of EvenFor readings in a row, of n, that are
+// even; -1 if there are none.
+func FirstEven(n int, even func(i int) bool) int {
 	row := 0
-	for i, r := range p.Readings {
-		if r.At < settled || r.Connected == 0 || r.CoV > limit {
+	for i := range n {
+		if !even(i) {
 			row = 0
 			continue
 		}
 		if row++; row == EvenFor {
-			p.even = i - EvenFor + 1
-			return
+			return i - EvenFor + 1
 		}
 	}
+	return -1
 }

@@ -117,21 +117,7 @@ func (i *Istiod) DeltaAggregatedResources(ads discovery.AggregatedDiscoveryServi
 	i.count(1)
 	defer i.count(-1)
 	s := &sidecar{Istiod: i, ads: ads, names: map[string]map[string]bool{}}
-	requests := make(chan *discovery.DeltaDiscoveryRequest)
-	go func() {
-		defer close(requests)
-		for {
-			r, err := ads.Recv()
-			if err != nil {
-				return
-			}
-			select {
-			case requests <- r:
-			case <-ads.Context().Done():
-				return
-			}
-		}
-	}()
+	requests := received(ads.Context(), ads.Recv)
 	_, _, changed := i.current()
 	for {
 		select {

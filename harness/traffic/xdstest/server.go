@@ -5,6 +5,7 @@ package xdstest
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -108,27 +109,33 @@ func (s *Server) current() (State, int, <-chan struct{}) {
 	return s.state, s.version, s.changed
 }
 
+// received are the requests of a stream until it ends.
+func received[T any](ctx context.Context, recv func() (T, error)) <-chan T {
+	requests := make(chan T)
+	go func() {
+		defer close(requests)
+		for {
+			r, err := recv()
+			if err != nil {
+				return
+			}
+			select {
+			case requests <- r:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return requests
+}
+
 // StreamAggregatedResources answers what is asked for the first time or with
 // other names, and everything that was asked for when the state changes.
 func (s *Server) StreamAggregatedResources(ads discovery.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
 	s.mu.Lock()
 	s.streams++
 	s.mu.Unlock()
-	requests := make(chan *discovery.DiscoveryRequest)
-	go func() {
-		defer close(requests)
-		for {
-			r, err := ads.Recv()
-			if err != nil {
-				return
-			}
-			select {
-			case requests <- r:
-			case <-ads.Context().Done():
-				return
-			}
-		}
-	}()
+	requests := received(ads.Context(), ads.Recv)
 	asked := map[string][]string{}
 	_, _, changed := s.current()
 	for {
