@@ -215,6 +215,20 @@ func startParent(t *testing.T, detached bool) (Identity, *exec.Cmd) {
 	return child, cmd
 }
 
+func TestACommandLineFindsItsProcess(t *testing.T) {
+	sup := newTestSupervisor(t, Options{})
+	spec := roleSpec(t, "sleep")
+	spec.Args = []string{"--volume=" + t.TempDir() + ":/there"}
+	p := mustStart(t, sup, spec)
+	found, err := Mentioning(spec.Args[0])
+	if err != nil || !slices.Equal(found, []Identity{p.Identity()}) {
+		t.Errorf("found %v, %v, want %v", found, err, p.Identity())
+	}
+	if found, err := Mentioning(spec.Args[0] + "/else"); err != nil || len(found) > 0 {
+		t.Errorf("found %v, %v", found, err)
+	}
+}
+
 // A process id that now belongs to another process must not be killed.
 func TestKillChecksIdentity(t *testing.T) {
 	sup := newTestSupervisor(t, Options{})

@@ -137,22 +137,44 @@ func awaitPidfd(ctx context.Context, fd int, i Identity) error {
 // Marked finds the running processes that carry a mark which match accepts.
 // This process and its ancestors are never among them.
 func Marked(match func(Mark) bool) ([]Stray, error) {
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return nil, err
-	}
-	family := ancestors()
+	pids, err := others()
 	var out []Stray
-	for _, dir := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil || family[pid] {
-			continue
-		}
+	for _, pid := range pids {
 		if stray, ok := inspect(pid); ok && match(stray.Mark) {
 			out = append(out, stray)
 		}
 	}
-	return out, nil
+	return out, err
+}
+
+// Mentioning finds the running processes that have the text somewhere in their
+// command line. This process and its ancestors are never among them.
+func Mentioning(text string) ([]Identity, error) {
+	pids, err := others()
+	var out []Identity
+	for _, pid := range pids {
+		command, readErr := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if readErr != nil || !bytes.Contains(command, []byte(text)) {
+			continue
+		}
+		if who, err := identify(pid); err == nil {
+			out = append(out, who)
+		}
+	}
+	return out, err
+}
+
+// others are all processes but this one and its ancestors.
+func others() ([]int, error) {
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	family := ancestors()
+	var out []int
+	for _, dir := range dirs {
+		if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && !family[pid] {
+			out = append(out, pid)
+		}
+	}
+	return out, err
 }
 
 // inspect reads one process. Processes come and go and belong to others: what

@@ -29,5 +29,8 @@ func (i Identity) Alive() bool { return false }
 // Kill kills exactly this process.
 func (i Identity) Kill(context.Context) error { return ErrUnsupported }
 
+// Mentioning finds the running processes that have the text in their command line.
+func Mentioning(string) ([]Identity, error) { return nil, ErrUnsupported }
+
 // Marked finds the running processes that carry a mark.
 func Marked(func(Mark) bool) ([]Stray, error) { return nil, ErrUnsupported }

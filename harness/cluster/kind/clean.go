@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/process"
 )
 
 // marked are the nodes whose mark matches. Nodes without a mark are never ours.
@@ -173,6 +174,11 @@ func Clean(ctx context.Context, root string, all bool) ([]cluster.Removed, error
 	for name, s := range states {
 		keep[name] = !all && !s.abandoned()
 	}
+	for name, s := range states {
+		if !keep[name] && s.Phase == phaseCreating {
+			errs = append(errs, awaitCommands(ctx, layoutOf(root, name)))
+		}
+	}
 	removed, err := twice(ctx, func(ctx context.Context) ([]cluster.Removed, error) {
 		return removeMarked(ctx, e, root, func(mark string) bool {
 			name, ours := markedName(root, mark)
@@ -180,9 +186,9 @@ func Clean(ctx context.Context, root string, all bool) ([]cluster.Removed, error
 		})
 	})
 	errs = append(errs, err)
-	for name := range states {
+	for name, s := range states {
 		if err == nil && !keep[name] {
-			gone, err := removeCluster(ctx, e, root, name, false)
+			gone, err := removeCluster(ctx, e, root, name, s.Phase == phaseCreating)
 			removed, errs = append(removed, gone...), append(errs, err)
 		}
 	}
@@ -195,6 +201,25 @@ func Clean(ctx context.Context, root string, all bool) ([]cluster.Removed, error
 		removed, errs = append(removed, gone...), append(errs, err)
 	}
 	return removed, errors.Join(errs...)
+}
+
+// awaitCommands waits for the engine's commands that make nodes of a cluster: they
+// outlive whoever was killed while they ran, and the node appears after that.
+func awaitCommands(ctx context.Context, lay layout) error {
+	deadline := time.After(limit("run"))
+	for {
+		running, err := process.Mentioning(lay.mark())
+		if len(running) == 0 || errors.Is(err, process.ErrUnsupported) {
+			return nil
+		}
+		select {
+		case <-time.After(look):
+		case <-deadline:
+			return fmt.Errorf("process %d has been making a node of a cluster that nobody wants for %s: does the container engine hang?", running[0].PID, limit("run"))
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // removeProbes removes containers that looked at the machine and were left.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -192,21 +193,49 @@ func (e engine) nodes(ctx context.Context) ([]container, error) {
 	}
 	var out []container
 	for id := range strings.FieldsSeq(ids) {
-		raw, err := e.run(ctx, "inspect", "--type", "container", id)
-		if err != nil && isGone(err) {
-			continue
-		}
+		c, err := e.node(ctx, id)
 		if err != nil { // it may be there: whoever removes must not take it for gone
 			return nil, err
-		}
-		c, err := parseContainer(raw)
-		if err != nil {
-			return nil, fmt.Errorf("%s inspect: %w", e.name, err)
 		}
 		out = append(out, c...)
 	}
 	return out, nil
 }
+
+// node is a container that was listed, or nothing if it is gone. One that the engine
+// lists and does not know is being made: docker lists it before it fills its volumes,
+// and knows it only afterwards (moby daemon/create.go, setHostConfig and Register).
+// Whose it is cannot be told until then.
+func (e engine) node(ctx context.Context, id string) ([]container, error) {
+	deadline := time.After(limit("run"))
+	for {
+		raw, err := e.run(ctx, "inspect", "--type", "container", id)
+		if err == nil {
+			c, err := parseContainer(raw)
+			if err != nil {
+				return nil, fmt.Errorf("%s inspect: %w", e.name, err)
+			}
+			return c, nil
+		}
+		if !isGone(err) {
+			return nil, err
+		}
+		listed, err := e.run(ctx, "ps", "--all", "--quiet", "--no-trunc", "--filter", "label="+clusterLabel)
+		if err != nil || !slices.Contains(strings.Fields(listed), id) {
+			return nil, err
+		}
+		select {
+		case <-time.After(look):
+		case <-deadline:
+			return nil, fmt.Errorf("%s has been making container %s for %s: does it hang?", e.name, id, limit("run"))
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// look is the time between two looks at something that has no event.
+const look = 100 * time.Millisecond
 
 // isGone says whether an engine said that there is no such container.
 func isGone(err error) bool {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,6 +41,7 @@ info) [ -e hangs ] && exec sleep 600; [ -e no-engine ] && { echo "Cannot connect
 version) echo 99.0 ;;
 ps) case "$*" in *` + clusterLabel + `*) ls containers 2>/dev/null ;; esac ;;
 inspect)
+	[ -s in-the-making ] && { sed -i 1d in-the-making; echo "Error: No such object: $4" >&2; exit 1; }
 	[ -e killed ] && { rm killed; kill -KILL $$; }
 	cat containers/$4 2>/dev/null || { echo "Error: No such object: $4" >&2; exit 1; } ;;
 run) echo memory 8000000; echo disk 50000000 ;;
@@ -187,6 +189,38 @@ func TestCleanRemovesWhatNobodyWillTakeDown(t *testing.T) {
 				t.Errorf("%d directories, error %v", len(states), err)
 			}
 		})
+	}
+}
+
+// A program that was killed leaves its docker command and a node that docker lists
+// before it knows it.
+func TestCleanWaitsForANodeInTheMaking(t *testing.T) {
+	f := newFakeEngine(t)
+	root := t.TempDir()
+	stateOf(t, root, "half", false, false, phaseCreating)
+	mark := layoutOf(root, "half").mark()
+	f.write("node", inspected(t, "half-control-plane", "half", mark))
+	f.write("in-the-making", "1\n2\n")
+	making := exec.Command("sh", "-c", "read go; mv node containers/half-control-plane; exit # "+mark)
+	making.Dir = f.dir
+	stdin, err := making.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := making.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	time.AfterFunc(2*look, func() { stdin.Close(); ended <- making.Wait() })
+	removed, err := Clean(t.Context(), root, false)
+	if err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if len(f.left()) > 0 || !slices.ContainsFunc(removed, func(r cluster.Removed) bool { return r.What == "half-control-plane" }) {
+		t.Errorf("left %v, removed %v\ncalls\n%s", f.left(), removed, f.calls())
 	}
 }
 
