@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/report"
+	"reckon.dev/reckon/harness/suite"
 	"reckon.dev/reckon/harness/toolchain"
 )
 
@@ -52,6 +54,22 @@ func TestOfManyRunsOnlyThoseThatDidNotPassHaveTheirPathsPrinted(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestRunsWithoutAVerdictAreNotForgotten(t *testing.T) {
+	t.Parallel()
+	results := []suite.Result{{Err: errors.New("no cluster")}, {Outcome: &engine.Outcome{Dir: engine.RunDir(t.TempDir()), Run: report.Run{Verdict: judge.Verdict{Outcome: judge.Pass}}}}}
+	for output, want := range map[string]string{"text": "NOT DONE  1 of 2 runs have no verdict\n", "markdown": "> **NOT DONE**: 1 of 2 runs have no verdict\n"} {
+		var out strings.Builder
+		a := &app{IO: IO{Out: &out, Err: io.Discard}}
+		err := a.finish(results, output)
+		if code, ok := errors.AsType[*exitError](err); !ok || code.code != ExitInvalid {
+			t.Errorf("%s: %v", output, err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: no %q in\n%s", output, want, out.String())
+		}
 	}
 }
 
