@@ -240,6 +240,7 @@ func (w *work) takeUp(c *campaign.Campaign) (*plan.Plan, []campaign.Left, error)
 	if err := c.Check(p); err != nil {
 		return nil, nil, err
 	}
+	w.progress.line("campaign %s: judging again what is done", c.ID)
 	done, left, err := c.Survey(w.flags.results)
 	if err != nil {
 		return nil, nil, err
