@@ -138,8 +138,9 @@ func (w *work) carryOut(ctx context.Context, s *suite.Suite, o suite.Options) er
 	if ctx.Err() != nil && !w.flags.keep { // also when every run had come to its end by then
 		codes = append(codes, ExitAborted)
 	}
+	err = w.finish(w.whole(results), w.flags.output, codes...)
 	w.hint(results)
-	return w.finish(w.whole(results), w.flags.output, codes...)
+	return err
 }
 
 // whole are the results of the campaign in the order of its plan: those of this

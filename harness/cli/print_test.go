@@ -11,6 +11,7 @@ import (
 
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/report"
 	"reckon.dev/reckon/harness/suite"
 	"reckon.dev/reckon/harness/toolchain"
@@ -70,6 +71,20 @@ func TestRunsWithoutAVerdictAreNotForgotten(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s: no %q in\n%s", output, want, out.String())
 		}
+	}
+}
+
+func TestRunsThatWereNotBegunAreCounted(t *testing.T) {
+	t.Parallel()
+	aborted := &engine.AbortError{Cause: errors.New("interrupt signal received")}
+	results := []suite.Result{
+		{Cell: plan.Cell{Name: "a"}, Repetition: 2, Err: aborted, Outcome: &engine.Outcome{}}, // was under way
+		{Cell: plan.Cell{Name: "b"}, Err: aborted}, {Cell: plan.Cell{Name: "c"}, Err: aborted},
+	}
+	var said strings.Builder
+	(&app{IO: IO{Err: &said}}).complain(results)
+	if want := "reckon: a, run 2: aborted: interrupt signal received\nreckon: 2 of 3 runs were not begun\n"; said.String() != want {
+		t.Errorf("%q, want %q", said.String(), want)
 	}
 }
 

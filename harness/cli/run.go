@@ -244,16 +244,11 @@ func buildError(ctx context.Context, err error) error {
 // finish prints the verdicts and picks the exit code, from those of the runs
 // and those that apply to all of them.
 func (a *app) finish(results []suite.Result, output string, codes ...int) error {
-	var runs []report.Run
-	var dirs []engine.RunDir
 	for _, r := range results {
 		codes = append(codes, codesOf(r)...)
-		a.complain(r)
-		if r.Outcome != nil && r.Outcome.Run.Verdict.Outcome != "" { // also when its reports could not be written
-			runs = append(runs, r.Outcome.Run)
-			dirs = append(dirs, r.Outcome.Dir)
-		}
 	}
+	a.complain(results)
+	runs, dirs := judged(results)
 	code, missing := worst(codes), len(results)-len(runs)
 	if missing > 0 && output == "markdown" { // before a headline that does not know of them
 		fmt.Fprintf(a.Out, "> **NOT DONE**: %d of %d runs have no verdict\n\n", missing, len(results))
@@ -296,13 +291,35 @@ func whereReport(dir engine.RunDir) string {
 	return "report: " + dir.File(engine.HTMLFile)
 }
 
-// complain says why a run has no verdict, and what it left behind.
-func (a *app) complain(r suite.Result) {
-	if r.Err != nil {
-		fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Err)
+// judged are the results with a verdict, also where their reports could not be written.
+func judged(results []suite.Result) (runs []report.Run, dirs []engine.RunDir) {
+	for _, r := range results {
+		if r.Outcome != nil && r.Outcome.Run.Verdict.Outcome != "" {
+			runs, dirs = append(runs, r.Outcome.Run), append(dirs, r.Outcome.Dir)
+		}
 	}
-	if r.Outcome != nil && r.Outcome.Cleanup != nil {
-		fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Outcome.Cleanup)
+	return runs, dirs
+}
+
+// complain says why runs have no verdict, and what they left behind. Those that an
+// interrupt came before are counted only.
+func (a *app) complain(results []suite.Result) {
+	unbegun := 0
+	for _, r := range results {
+		_, aborted := errors.AsType[*engine.AbortError](r.Err)
+		if aborted && r.Outcome == nil {
+			unbegun++
+			continue
+		}
+		if r.Err != nil {
+			fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Err)
+		}
+		if r.Outcome != nil && r.Outcome.Cleanup != nil {
+			fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Outcome.Cleanup)
+		}
+	}
+	if unbegun > 0 {
+		fmt.Fprintf(a.Err, "reckon: %d of %d runs were not begun\n", unbegun, len(results))
 	}
 }
 
