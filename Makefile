@@ -6,7 +6,7 @@ COMPONENTS := $(CURDIR)/bin/components
 KEEP = for run in bin/baselines/runs/*Z-*; do \
 	  to=results/baselines/$${run\#\#*Z-}; mkdir -p $$to; cp $$run/recording.jsonl.zst $$run/verdict.json $$to/; done
 
-.PHONY: build drill drill-kind test test-kind unit components kind-components kind-node lint bench baselines baselines-rollouts baselines-kubernetes baselines-istiod baselines-kind clean
+.PHONY: build drill drill-kind test test-kind unit components kind-components kind-node lint bench nightly track-record baselines baselines-rollouts baselines-kubernetes baselines-istiod baselines-kind clean
 
 # As components are built: so all of it shares what the compiler has cached.
 SHARED := CGO_ENABLED=0 GOFLAGS='$(strip $(shell $(GO) env GOFLAGS) -trimpath)'
@@ -54,6 +54,14 @@ lint:
 bench: components
 	RECKON_TEST_BINARIES=$(COMPONENTS) RECKON=$(CURDIR)/$(RECKON) $(GO) test -p 1 -run '^$$' -bench . -benchtime 1x -timeout 40m ./...
 
+# What .github/workflows/nightly.yml runs.
+nightly:
+	.ci/nightly
+
+# Public issues against committed recordings: results/track-record.md.
+track-record:
+	$(GO) test ./scenarios -run TestTrackRecord -update
+
 # What real controllers did, as committed below results/baselines: a table for
 # each drill, and each run's recording with its verdict, which a test judges again.
 baselines: baselines-rollouts baselines-kubernetes baselines-istiod baselines-kind
@@ -89,4 +97,4 @@ baselines-kind: build
 
 clean: build
 	$(RECKON) clean
-	rm -rf bin results/runs
+	rm -rf bin results/runs results/campaigns results/nightly

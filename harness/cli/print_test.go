@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +11,9 @@ import (
 
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/report"
+	"reckon.dev/reckon/harness/suite"
 	"reckon.dev/reckon/harness/toolchain"
 )
 
@@ -52,6 +55,36 @@ func TestOfManyRunsOnlyThoseThatDidNotPassHaveTheirPathsPrinted(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestRunsWithoutAVerdictAreNotForgotten(t *testing.T) {
+	t.Parallel()
+	results := []suite.Result{{Err: errors.New("no cluster")}, {Outcome: &engine.Outcome{Dir: engine.RunDir(t.TempDir()), Run: report.Run{Verdict: judge.Verdict{Outcome: judge.Pass}}}}}
+	for output, want := range map[string]string{"text": "NOT DONE  1 of 2 runs have no verdict\n", "markdown": "> **NOT DONE**: 1 of 2 runs have no verdict\n"} {
+		var out strings.Builder
+		a := &app{IO: IO{Out: &out, Err: io.Discard}}
+		err := a.finish(results, output)
+		if code, ok := errors.AsType[*exitError](err); !ok || code.code != ExitInvalid {
+			t.Errorf("%s: %v", output, err)
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: no %q in\n%s", output, want, out.String())
+		}
+	}
+}
+
+func TestRunsThatWereNotBegunAreCounted(t *testing.T) {
+	t.Parallel()
+	aborted := &engine.AbortError{Cause: errors.New("interrupt signal received")}
+	results := []suite.Result{
+		{Cell: plan.Cell{Name: "a"}, Repetition: 2, Err: aborted, Outcome: &engine.Outcome{}}, // was under way
+		{Cell: plan.Cell{Name: "b"}, Err: aborted}, {Cell: plan.Cell{Name: "c"}, Err: aborted},
+	}
+	var said strings.Builder
+	(&app{IO: IO{Err: &said}}).complain(results)
+	if want := "reckon: a, run 2: aborted: interrupt signal received\nreckon: 2 of 3 runs were not begun\n"; said.String() != want {
+		t.Errorf("%q, want %q", said.String(), want)
 	}
 }
 

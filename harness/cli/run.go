@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reckon.dev/reckon/drills"
+	"reckon.dev/reckon/harness/campaign"
 	"reckon.dev/reckon/harness/cluster/kind"
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/judge"
@@ -25,6 +26,8 @@ import (
 	"reckon.dev/reckon/scenarios"
 )
 
+const defaultResults = "results"
+
 type runFlags struct {
 	plan.Overrides
 	results      string
@@ -33,6 +36,7 @@ type runFlags struct {
 	junit        string
 	planHash     string
 	output       string
+	resume       string
 	keep, ginkgo bool
 }
 
@@ -44,23 +48,42 @@ func newRun(a *app) *cobra.Command {
 		Long: `Run the cells of a drill file, of a shipped drill, or of a scenario with its
 defaults. A drill goes before the scenario that it has its name from, which is
 scenario:NAME. Each run leaves a directory below RESULTS/runs with its
-recording, verdict and report.`,
-		Args: cobra.ExactArgs(1),
+recording, verdict and report.
+
+All runs of a command are a campaign, which stands below RESULTS/campaigns. With
+--resume [CAMPAIGN] what an interrupted one left is run, and all of it reported:
+the latest, that of a name, or the latest of a drill. Runs that passed, failed
+or were inconclusive stay; those that were interrupted or invalid are run again.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed(resumeFlag) {
+				return cobra.MaximumNArgs(1)(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("parallel") && f.Parallel < 1 {
 				return usage(fmt.Errorf("--parallel: %d is no number of runs at a time, expected 1 to %d", f.Parallel, drills.MaxParallel))
 			}
-			return a.run(cmd.Context(), args[0], f)
+			if !cmd.Flags().Changed(resumeFlag) {
+				return a.run(cmd.Context(), args[0], f)
+			}
+			name, err := campaignOf(cmd, args, f)
+			if err != nil {
+				return usage(err)
+			}
+			return a.resume(cmd.Context(), name, f)
 		},
 	}
 	overrideFlags(cmd, &f.Overrides)
-	cmd.Flags().StringVar(&f.results, "results", "results", "directory for results")
+	cmd.Flags().StringVar(&f.results, "results", defaultResults, "directory for results")
 	cmd.Flags().StringVar(&f.label, "label-filter", "", "Ginkgo label filter over scenarios, providers and versions, e.g. 'rollback-window && argo-rollouts-v1.8.2'")
 	cmd.Flags().StringVar(&f.versions, "sem-ver-filter", "", "Ginkgo version filter, e.g. argo-rollouts=1.8.2")
 	cmd.Flags().StringVar(&f.junit, "junit", "", "write Ginkgo's JUnit report of all cells to this file")
 	cmd.Flags().StringVar(&f.planHash, "plan", "", "run only if the plan has this hash")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json or markdown")
 	cmd.Flags().IntVar(&f.Parallel, "parallel", 0, "runs at a time (default: as the drill says, else 1)")
+	cmd.Flags().StringVar(&f.resume, resumeFlag, "", "run what is left of a campaign, by default the latest, and report all of it")
+	cmd.Flags().Lookup(resumeFlag).NoOptDefVal = campaign.Latest
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave each cluster up after its run until Ctrl-C")
 	cmd.Flags().BoolVar(&f.ginkgo, "ginkgo", false, "show Ginkgo's own output on standard error")
 	return cmd
@@ -127,42 +150,24 @@ func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
 	if f.planHash != "" && f.planHash != p.Hash() {
 		return &exitError{ExitRefused, fmt.Errorf("the plan has the hash %s, not %s: look at `reckon plan %s` again", p.Hash(), f.planHash, arg)}
 	}
-	e, err := a.engine(f.results, f.keep, a.newStatus())
+	w, err := a.newWork(f)
 	if err != nil {
 		return usage(err)
 	}
-	parts := map[string]engine.Parts{}
-	options := suite.Options{LabelFilter: f.label, SemVerFilter: f.versions, JUnit: f.junit}
-	if f.ginkgo {
-		options.Output = a.Err
+	s := w.suite(p)
+	s.Prepare = func(ctx context.Context, cells []plan.Cell) error {
+		if err := w.begin(arg, p, cells); err != nil {
+			return err
+		}
+		return w.prepare(ctx, cells)
 	}
-	s := &suite.Suite{
-		Plan: p,
-		Prepare: func(ctx context.Context, cells []plan.Cell) error {
-			e.Expect(cells)
-			return buildAll(ctx, e, cells, parts)
-		},
-		Run: func(ctx context.Context, c plan.Cell, repetition int) (*engine.Outcome, error) {
-			return e.Run(ctx, c, parts[c.Name], repetition)
-		},
-	}
-	results, err := execute(ctx, s, options)
-	closed := e.Close(context.WithoutCancel(ctx))
-	switch {
-	case errors.Is(err, suite.ErrNothing):
+	options := w.options()
+	options.LabelFilter, options.SemVerFilter = f.label, f.versions
+	err = w.carryOut(ctx, s, options)
+	if errors.Is(err, suite.ErrNothing) {
 		return usage(fmt.Errorf("%w: the filters %q and %q left none of %d", err, f.label, f.versions, len(p.Cells)))
-	case err != nil:
-		return buildError(ctx, err)
 	}
-	var codes []int
-	if closed != nil {
-		fmt.Fprintf(a.Err, "reckon: %v\n", closed)
-		codes = append(codes, ExitCleanup)
-	}
-	if ctx.Err() != nil && !f.keep { // also when every run had come to its end by then
-		codes = append(codes, ExitAborted)
-	}
-	return a.finish(results, f.output, codes...)
+	return err
 }
 
 // execute runs the suite. Whoever read our progress may go away meanwhile: that
@@ -230,30 +235,31 @@ func buildError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return &exitError{ExitAborted, fmt.Errorf("interrupted while building: %w", err)}
 	}
+	if told, ok := errors.AsType[*exitError](err); ok {
+		return told
+	}
 	return usage(err)
 }
 
 // finish prints the verdicts and picks the exit code, from those of the runs
 // and those that apply to all of them.
 func (a *app) finish(results []suite.Result, output string, codes ...int) error {
-	var runs []report.Run
-	var dirs []engine.RunDir
 	for _, r := range results {
 		codes = append(codes, codesOf(r)...)
-		a.complain(r)
-		if r.Outcome != nil && r.Outcome.Run.Verdict.Outcome != "" { // also when its reports could not be written
-			runs = append(runs, r.Outcome.Run)
-			dirs = append(dirs, r.Outcome.Dir)
-		}
 	}
-	code := worst(codes)
+	a.complain(results)
+	runs, dirs := judged(results)
+	code, missing := worst(codes), len(results)-len(runs)
+	if missing > 0 && output == "markdown" { // before a headline that does not know of them
+		fmt.Fprintf(a.Out, "> **NOT DONE**: %d of %d runs have no verdict\n\n", missing, len(results))
+	}
 	if err := a.print(runs, output, code); err != nil {
 		return err
 	}
 	if output == "text" {
 		a.printPaths(runs, dirs)
 	}
-	if missing := len(results) - len(runs); missing > 0 && output == "text" {
+	if missing > 0 && output == "text" {
 		fmt.Fprintf(a.Out, "\nNOT DONE  %d of %d runs have no verdict\n", missing, len(results))
 	}
 	if code == ExitPass {
@@ -285,13 +291,35 @@ func whereReport(dir engine.RunDir) string {
 	return "report: " + dir.File(engine.HTMLFile)
 }
 
-// complain says why a run has no verdict, and what it left behind.
-func (a *app) complain(r suite.Result) {
-	if r.Err != nil {
-		fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Err)
+// judged are the results with a verdict, also where their reports could not be written.
+func judged(results []suite.Result) (runs []report.Run, dirs []engine.RunDir) {
+	for _, r := range results {
+		if r.Outcome != nil && r.Outcome.Run.Verdict.Outcome != "" {
+			runs, dirs = append(runs, r.Outcome.Run), append(dirs, r.Outcome.Dir)
+		}
 	}
-	if r.Outcome != nil && r.Outcome.Cleanup != nil {
-		fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Outcome.Cleanup)
+	return runs, dirs
+}
+
+// complain says why runs have no verdict, and what they left behind. Those that an
+// interrupt came before are counted only.
+func (a *app) complain(results []suite.Result) {
+	unbegun := 0
+	for _, r := range results {
+		_, aborted := errors.AsType[*engine.AbortError](r.Err)
+		if aborted && r.Outcome == nil {
+			unbegun++
+			continue
+		}
+		if r.Err != nil {
+			fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Err)
+		}
+		if r.Outcome != nil && r.Outcome.Cleanup != nil {
+			fmt.Fprintf(a.Err, "reckon: %s, run %d: %v\n", r.Cell.Name, r.Repetition, r.Outcome.Cleanup)
+		}
+	}
+	if unbegun > 0 {
+		fmt.Fprintf(a.Err, "reckon: %d of %d runs were not begun\n", unbegun, len(results))
 	}
 }
 

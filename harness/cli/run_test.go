@@ -374,3 +374,63 @@ func TestRepetitions(t *testing.T) {
 	}
 	p.nothingLeft(nil)
 }
+
+// A campaign that is interrupted or killed in the middle goes on where it was: what
+// passed is not run again, and in the end all of it is reported.
+func TestAnInterruptedCampaignGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		signal syscall.Signal
+		code   int
+	}{
+		"after Ctrl-C":  {syscall.SIGINT, 5},
+		"after kill -9": {syscall.SIGKILL, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			first := p.run(drill(t))
+			first.await("2 of 4  PASS")
+			first.await(": deploy v1")
+			first.signal(c.signal)
+			first.exits(c.code)
+			eventually(t, "no process is left", func() bool { return len(p.processes()) == 0 })
+			p.start("clean").exits(0)
+			before := p.runDirs()
+
+			rest := p.run("--resume")
+			rest.exits(0)
+			for _, want := range []string{"2 of 4 runs are done", "again: ", "it was interrupted", "4 of 4  PASS"} {
+				if !strings.Contains(rest.errors(), want) {
+					t.Errorf("no %q in\n%s", want, rest.errors())
+				}
+			}
+			if got := rest.stdout.String(); !strings.Contains(got, "4 runs: 4 pass") {
+				t.Errorf("standard output:\n%s", got)
+			}
+			if n := len(p.runDirs()) - len(before); n != 2 {
+				t.Errorf("%d runs in the place of the 2 that were left", n)
+			}
+			p.nothingLeft(nil)
+		})
+	}
+}
+
+// Of two commands that resume a campaign at the same time the second is refused.
+func TestACampaignIsResumedByOne(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	cmd := p.run(small()...)
+	cmd.await(": deploy v1")
+	cmd.signal(syscall.SIGINT)
+	cmd.exits(5)
+	a := p.run("--resume")
+	a.await(": starting a cluster")
+	b := p.run("--resume")
+	b.exits(6)
+	if want := fmt.Sprintf("is being run by process %d", a.cmd.Process.Pid); !strings.Contains(b.errors(), want) || strings.Count(b.errors(), "\n") != 1 {
+		t.Errorf("the second says %q, want %q", b.errors(), want)
+	}
+	a.exits(0)
+	p.nothingLeft(nil)
+}

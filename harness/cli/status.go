@@ -26,6 +26,8 @@ type status struct {
 	mu      sync.Mutex
 	pending bool // a line without its newline is on the terminal
 	last    map[string]buildMark
+	// bottom stays the last line of a terminal, if it is set.
+	bottom string
 }
 
 type buildMark struct {
@@ -48,8 +50,8 @@ func (s *status) line(format string, args ...any) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.endPending()
-	fmt.Fprintf(s.out, "%6.1fs  %s\n", s.clock.Since(s.start).Seconds(), fmt.Sprintf(format, args...))
+	s.print(format, args...)
+	s.showBottom()
 }
 
 func (s *status) endPending() {
@@ -57,6 +59,46 @@ func (s *status) endPending() {
 		fmt.Fprint(s.out, "\r\x1b[K")
 		s.pending = false
 	}
+}
+
+// pin keeps a text as the last line of a terminal; an empty one takes it away. Logs
+// have no last line.
+func (s *status) pin(text string) {
+	if s.quiet || !s.terminal {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bottom = text
+	s.endPending()
+	s.showBottom()
+}
+
+func (s *status) showBottom() {
+	if s.bottom == "" {
+		return
+	}
+	fmt.Fprint(s.out, cut(s.bottom, s.width()))
+	s.pending = true
+}
+
+// width of the terminal, 80 where it does not say.
+func (s *status) width() int {
+	if f, ok := s.out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}
+
+// cut keeps a text on one line, which the terminal would not take away as a whole else.
+func cut(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) < width {
+		return text
+	}
+	return string(runes[:max(0, width-2)]) + "…"
 }
 
 func (s *status) run(p engine.Progress) { s.line("%s: %s", p.Cell, p.Text) }

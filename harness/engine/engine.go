@@ -31,7 +31,9 @@ import (
 type Engine struct {
 	// Results is the directory that holds runs/.
 	Results string
-	Builder *toolchain.Builder
+	// Campaign is the id of the campaign that the runs belong to, if they do.
+	Campaign string
+	Builder  *toolchain.Builder
 	// Provider makes the provider of a cell's cluster; see Embedded and Kind.
 	Provider func(cell plan.Cell, parts Parts) (cluster.Provider, error)
 	Clock    clock.WithTicker
@@ -87,7 +89,7 @@ func (e *Engine) Run(ctx context.Context, cell plan.Cell, parts Parts, repetitio
 	if err != nil {
 		return nil, err
 	}
-	dir, err := NewRunDir(e.Results, cell, repetition, e.Clock.Now())
+	dir, err := NewRunDir(e.Results, RunPlan{e.Campaign, repetition, cell}, e.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +313,7 @@ func (r *run) header() recording.Header {
 		RunID: filepath.Base(string(r.dir)), Drill: r.cell.Drill, Cell: r.cell.Name, Repetition: r.repetition,
 		Scenario: r.cell.Scenario, Params: r.cell.Params, Guards: r.cell.Guards,
 		Gate:       map[string]string{"claims": r.cell.Gate.Claims, "guards": r.cell.Gate.Guards},
-		Components: r.parts.components(r.cell), Base: r.base, Reckon: r.engine.Reckon,
+		Components: r.parts.Components(r.cell), Base: r.base, Reckon: r.engine.Reckon,
 		Cluster: recording.Cluster{Provider: r.cell.Provider},
 	}
 	if r.cluster != nil {

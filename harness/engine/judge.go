@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/durable"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/report"
@@ -116,7 +117,8 @@ func judgeStream(in io.Reader, predict Predict) (report.Run, error) {
 }
 
 // WriteReports writes verdict.json, junit.xml and report.html, in that order:
-// where space ends, the verdict is what is there. No file is left half written.
+// where space ends, the verdict is what is there. No file is ever half written,
+// and a run with a verdict.json has come to its end.
 func WriteReports(dir RunDir, run report.Run) error {
 	for _, file := range []struct {
 		name   string
@@ -130,9 +132,8 @@ func WriteReports(dir RunDir, run report.Run) error {
 		if err := file.render(&text); err != nil {
 			return fmt.Errorf("rendering %s: %w", file.name, err)
 		}
-		if err := os.WriteFile(dir.File(file.name), []byte(text.String()), 0o644); err != nil {
-			_ = os.Remove(dir.File(file.name))
-			return fmt.Errorf("writing the report: %w", err)
+		if err := durable.WriteFile(dir.File(file.name), []byte(text.String())); err != nil {
+			return fmt.Errorf("the run's report: %w", err)
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ func newMeshRun(t *testing.T, provider string, play func(ctx context.Context, st
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := NewRunDir(e.Results, cell, 1, time.Now())
+	dir, err := NewRunDir(e.Results, RunPlan{Repetition: 1, Cell: cell}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

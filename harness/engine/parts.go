@@ -68,8 +68,8 @@ func (p Parts) Path(component, program string) (string, error) {
 	return a.Path(program)
 }
 
-// components are the header's lines about what took part.
-func (p Parts) components(cell plan.Cell) []recording.Component {
+// Components are the header's lines about what takes part in a run of the cell.
+func (p Parts) Components(cell plan.Cell) []recording.Component {
 	var out []recording.Component
 	for _, req := range Requests(cell) {
 		a, ok := p[req.Component]
@@ -106,7 +106,7 @@ func (p Parts) ran(component, program string) bool {
 // versions are what scripts and models see: releases, and for a directory the
 // release that it is based on.
 func (p Parts) versions(cell plan.Cell) map[string]string {
-	h := recording.Header{Components: p.components(cell)}
+	h := recording.Header{Components: p.Components(cell)}
 	out := h.ModelVersions()
 	if _, ok := out[scenario.Kubernetes]; !ok {
 		out[scenario.Kubernetes] = cell.Versions[scenario.Kubernetes]

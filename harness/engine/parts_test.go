@@ -72,7 +72,7 @@ func TestTheHeaderNamesTheProgramsThatRan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, part := range c.parts.components(plan.Cell{Versions: c.versions}) {
+			for _, part := range c.parts.Components(plan.Cell{Versions: c.versions}) {
 				got = append(got, fmt.Sprint(part.Name, " ", part.Version, " ", slices.Sorted(maps.Keys(part.Digests))))
 			}
 			if s := strings.Join(got, ", "); s != c.want {

@@ -124,12 +124,13 @@ func (r *run) record(ctx context.Context) error {
 		return err
 	}
 	playErr := r.perform(playCtx, fail, rec)
-	return r.close(ctx, playErr, rec, w)
+	return r.close(ctx, playErr, rec, w, f)
 }
 
-// close ends the recording. What kept the script from its end, an abort from
-// outside too, is a fault and goes into the recording.
-func (r *run) close(ctx context.Context, playErr error, rec *record.Recorder, w *recording.Writer) error {
+// close ends the recording, down to the disk: a verdict must not outlive what it
+// rests on. What kept the script from its end, an abort from outside too, is a fault
+// and goes into the recording.
+func (r *run) close(ctx context.Context, playErr error, rec *record.Recorder, w *recording.Writer, f *os.File) error {
 	if playErr != nil {
 		if r.aborted = context.Cause(ctx); r.aborted != nil {
 			playErr = &partFault{"run", &AbortError{r.aborted}}
@@ -141,7 +142,7 @@ func (r *run) close(ctx context.Context, playErr error, rec *record.Recorder, w 
 	defer cancel()
 	stopErr := rec.Stop(stopCtx)
 	closeErr := w.Close(int64(rec.Now()))
-	if err := errors.Join(playErr, stopErr, closeErr); err != nil {
+	if err := errors.Join(playErr, stopErr, closeErr, f.Sync()); err != nil {
 		if r.fault == nil {
 			r.fault = err
 		}

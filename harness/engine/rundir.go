@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"reckon.dev/reckon/harness/durable"
 	"reckon.dev/reckon/harness/plan"
 )
 
@@ -24,21 +25,35 @@ const (
 	latestLink    = "latest"
 )
 
+// TimeFormat begins the names of directories, in UTC, so that they sort by time.
+const TimeFormat = "20060102T150405Z"
+
 // RunDir is the directory of one run.
 type RunDir string
 
 // File is the path of a file in the directory.
 func (d RunDir) File(name string) string { return filepath.Join(string(d), name) }
 
+// RunsDir holds the directories of runs below that of the results.
+const RunsDir = "runs"
+
+// RunPlan is plan.json: what a run is one repetition of.
+type RunPlan struct {
+	// Campaign is the id of the campaign that the run belongs to, if it does.
+	Campaign   string `json:"campaign,omitempty"`
+	Repetition int    `json:"repetition"`
+	plan.Cell
+}
+
 // NewRunDir makes results/runs/<utc>-<drill>-<cell>-<n>. Two runs that begin in
 // the same second get different directories. plan.json is written at once, so
 // that even a run that dies says what it was.
-func NewRunDir(results string, c plan.Cell, repetition int, now time.Time) (RunDir, error) {
-	runs := filepath.Join(results, "runs")
+func NewRunDir(results string, p RunPlan, now time.Time) (RunDir, error) {
+	runs := filepath.Join(results, RunsDir)
 	if err := os.MkdirAll(runs, 0o755); err != nil {
 		return "", fmt.Errorf("making the results directory: %w", err)
 	}
-	base := fmt.Sprintf("%s-%s-%d", now.UTC().Format("20060102T150405Z"), slug(c), repetition)
+	base := fmt.Sprintf("%s-%s-%d", now.UTC().Format(TimeFormat), slug(p.Cell), p.Repetition)
 	for n := 1; ; n++ {
 		path := filepath.Join(runs, base)
 		if n > 1 {
@@ -52,7 +67,7 @@ func NewRunDir(results string, c plan.Cell, repetition int, now time.Time) (RunD
 			return "", fmt.Errorf("making the run directory: %w", err)
 		}
 		dir := RunDir(path)
-		return dir, dir.writePlan(c)
+		return dir, dir.writePlan(p)
 	}
 }
 
@@ -66,15 +81,28 @@ func slug(c plan.Cell) string {
 	return strings.TrimRight(s[:min(len(s), longest)], "-.")
 }
 
-func (d RunDir) writePlan(c plan.Cell) error {
-	raw, err := json.MarshalIndent(c, "", "  ")
+func (d RunDir) writePlan(p RunPlan) error {
+	raw, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(d.File(PlanFile), append(raw, '\n'), 0o644); err != nil {
-		return fmt.Errorf("writing the plan: %w", err)
+	if err := durable.WriteFile(d.File(PlanFile), append(raw, '\n')); err != nil {
+		return fmt.Errorf("the run's plan: %w", err)
 	}
 	return os.MkdirAll(d.File(LogDir), 0o755)
+}
+
+// Plan reads plan.json.
+func (d RunDir) Plan() (RunPlan, error) {
+	var p RunPlan
+	raw, err := os.ReadFile(d.File(PlanFile))
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, fmt.Errorf("%s: %w", d.File(PlanFile), err)
+	}
+	return p, nil
 }
 
 // LinkLatest points results/runs/latest to the directory. The link is replaced

@@ -28,15 +28,15 @@ import (
 // Overrides are what the command line says beside the drill.
 type Overrides struct {
 	// Set replaces parameters, "name=YAML value", in every scenario that has them.
-	Set []string
+	Set []string `json:"set,omitempty"`
 	// Versions replaces a component's matrix, "component=version or directory".
-	Versions []string
+	Versions []string `json:"versions,omitempty"`
 	// Kubernetes is short for the version "kubernetes=...".
-	Kubernetes string
-	Provider   string
-	NodeImage  string
-	Repeat     int // 0: as the drill says
-	Parallel   int // 0: as the drill says
+	Kubernetes string `json:"kubernetes,omitempty"`
+	Provider   string `json:"provider,omitempty"`
+	NodeImage  string `json:"nodeImage,omitempty"`
+	Repeat     int    `json:"repeat,omitempty"`   // 0: as the drill says
+	Parallel   int    `json:"parallel,omitempty"` // 0: as the drill says
 }
 
 // Plan is everything that a run will do.

@@ -72,7 +72,7 @@ func (r *Runs) work() {
 	}
 	var queue []job
 	for _, c := range plan.ByCluster(r.chosen()) {
-		for n := 1; n <= c.Repeat; n++ {
+		for _, n := range r.suite.repetitions(c) {
 			queue = append(queue, job{r.tasks[c.Name], n})
 		}
 	}
@@ -93,7 +93,7 @@ func (r *Runs) work() {
 }
 
 func (r *Runs) add(c plan.Cell) *task {
-	t := &task{cell: c, left: c.Repeat, done: make(chan struct{})}
+	t := &task{cell: c, left: len(r.suite.repetitions(c)), done: make(chan struct{})}
 	t.ctx, t.stop = context.WithCancelCause(r.ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +135,7 @@ func (r *Runs) of(ctx context.Context, c plan.Cell) []Result {
 	if t == nil {
 		t = r.add(c)
 		r.done.Go(func() {
-			for n := 1; n <= c.Repeat; n++ {
+			for _, n := range r.suite.repetitions(c) {
 				r.finish(t, r.run(t, n))
 			}
 		})

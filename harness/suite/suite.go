@@ -27,6 +27,9 @@ type Suite struct {
 	Prepare func(ctx context.Context, cells []plan.Cell) error
 	// Run runs one repetition of a cell.
 	Run RunFunc
+	// Repetitions, if set, are the numbers of the repetitions of a cell that are run,
+	// as many as the cell's Repeat says; nil is from 1 on.
+	Repetitions func(c plan.Cell) []int
 	// Close, if set, is for callers of Register: it takes down what runs shared,
 	// after RunSpecs.
 	Close func(ctx context.Context) error
@@ -83,6 +86,18 @@ func (s *Suite) limit(c plan.Cell) time.Duration {
 		return s.Limit(c)
 	}
 	return 3*c.Expected() + 5*time.Minute
+}
+
+// repetitions are the numbers of the runs of a cell.
+func (s *Suite) repetitions(c plan.Cell) []int {
+	if s.Repetitions != nil {
+		return s.Repetitions(c)
+	}
+	out := make([]int, c.Repeat)
+	for i := range out {
+		out[i] = i + 1
+	}
+	return out
 }
 
 // patience is how long a spec may wait: its runs may come after all others.

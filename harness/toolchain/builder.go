@@ -223,7 +223,7 @@ func (s *workshop) obtain(ctx context.Context, c Component, src Source, a Artifa
 	if err != nil {
 		return Artifact{}, err
 	}
-	defer l.release()
+	defer l.Release()
 	if got, ok := hit(); ok { // made while this builder waited
 		return got, nil
 	}

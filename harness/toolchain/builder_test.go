@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"reckon.dev/reckon/harness/filelock"
 )
 
 func TestBuildCompilesAModuleAndKeepsItsAssets(t *testing.T) {
@@ -93,11 +95,11 @@ func TestTwoBuildersAtOnceMakeOneEntry(t *testing.T) {
 func TestCancelEndsTheWaitForAnotherBuilder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	l, err := tryLock(cache{b.builder.Cache}.lockPath("widget@v1.0.0"))
+	l, err := filelock.Try(cache{b.builder.Cache}.lockPath("widget@v1.0.0"))
 	if err != nil || l == nil {
 		t.Fatal(l, err)
 	}
-	defer l.release()
+	defer l.Release()
 	ctx, cancel := context.WithCancel(t.Context())
 	b.events.on = func(e Event) {
 		if e.Phase == PhaseWait {
@@ -182,11 +184,11 @@ func TestCleanRemovesOldLeftoversButNotABuilderAtWork(t *testing.T) {
 	dead, busy := filepath.Join(b.builder.Cache, "tmp", "widget@v0.1.0"), filepath.Join(b.builder.Cache, "tmp", "widget@v0.2.0")
 	writeFiles(t, dead, map[string]string{"1/work/x": "x"})
 	writeFiles(t, busy, map[string]string{"1/work/x": "x"})
-	l, err := tryLock(cache{b.builder.Cache}.lockPath("widget@v0.2.0"))
+	l, err := filelock.Try(cache{b.builder.Cache}.lockPath("widget@v0.2.0"))
 	if err != nil || l == nil {
 		t.Fatal(l, err)
 	}
-	defer l.release()
+	defer l.Release()
 	if got, err := b.builder.Clean(t.Context(), time.Hour); err != nil || len(got) > 0 {
 		t.Errorf("removed %v, error %v; nothing is an hour old", got, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"reckon.dev/reckon/harness/filelock"
 )
 
 // cache is the directory of everything built:
@@ -108,9 +110,9 @@ func (c cache) lockPath(target string) string { return filepath.Join(c.dir, "loc
 
 // lock takes the lock of a target, reporting if it has to wait, and removes
 // what a killed holder left.
-func (c cache) lock(ctx context.Context, component, version string, m *meter) (*lock, error) {
+func (c cache) lock(ctx context.Context, component, version string, m *meter) (*filelock.Lock, error) {
 	target := targetName(component, version)
-	l, err := acquire(ctx, c.lockPath(target), func() { m.phase(PhaseWait) })
+	l, err := filelock.Acquire(ctx, c.lockPath(target), func() { m.phase(PhaseWait) })
 	if err != nil {
 		return nil, onDisk(c.dir, err)
 	}
@@ -263,7 +265,7 @@ func (c cache) sweep(before time.Time) (removed []string, err error) {
 		if statErr != nil || info.ModTime().After(before) {
 			continue
 		}
-		l, lockErr := tryLock(c.lockPath(t.Name()))
+		l, lockErr := filelock.Try(c.lockPath(t.Name()))
 		if lockErr != nil {
 			return removed, lockErr
 		}
@@ -271,7 +273,7 @@ func (c cache) sweep(before time.Time) (removed []string, err error) {
 			continue
 		}
 		err := os.RemoveAll(dir)
-		l.release()
+		l.Release()
 		if err != nil {
 			return removed, err
 		}

@@ -131,7 +131,7 @@ func (s *moduleSource) findPin(ctx context.Context) (pin, error) {
 	if err != nil {
 		return pin{}, err
 	}
-	defer l.release()
+	defer l.Release()
 	if p, err := readPin(dir); err == nil { // another builder was faster
 		return p, nil
 	}

@@ -79,7 +79,7 @@ func (b *Builder) Image(ctx context.Context, a Artifact, spec ImageSpec) (Image,
 	if err != nil {
 		return Image{}, err
 	}
-	defer l.release()
+	defer l.Release()
 	if img, err := loadImage(entry); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
 		return img, err
 	}

@@ -1,4 +1,5 @@
-package toolchain
+// Package filelock locks files between processes.
+package filelock
 
 import (
 	"context"
@@ -11,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPoll is how often a waiting builder looks again. The kernel has no
-// blocking lock that a context could end.
-const lockPoll = 100 * time.Millisecond
+// poll is how often somebody who waits looks again. The kernel has no blocking
+// lock that a context could end.
+const poll = 100 * time.Millisecond
 
-// lock is an exclusive file lock. The kernel drops it when its holder dies,
+// Lock is an exclusive file lock. The kernel drops it when its holder dies,
 // however it dies; the file itself stays, since removing it would let two
 // holders lock two different files of one name.
-type lock struct{ file *os.File }
+type Lock struct{ file *os.File }
 
-// tryLock returns nil without an error if another holds the lock.
-func tryLock(path string) (*lock, error) {
+// Try returns nil without an error if another holds the lock.
+func Try(path string) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func tryLock(path string) (*lock, error) {
 		}
 	}
 	if err == nil {
-		return &lock{file: f}, nil
+		return &Lock{file: f}, nil
 	}
 	f.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {
@@ -45,10 +46,10 @@ func tryLock(path string) (*lock, error) {
 	return nil, fmt.Errorf("locking %s: %w", path, err)
 }
 
-// acquire waits for the lock, calling waiting once if it has to.
-func acquire(ctx context.Context, path string, waiting func()) (*lock, error) {
+// Acquire waits for the lock, calling waiting once if it has to.
+func Acquire(ctx context.Context, path string, waiting func()) (*Lock, error) {
 	for first := true; ; first = false {
-		l, err := tryLock(path)
+		l, err := Try(path)
 		if l != nil || err != nil {
 			return l, err
 		}
@@ -58,14 +59,23 @@ func acquire(ctx context.Context, path string, waiting func()) (*lock, error) {
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case <-time.After(lockPoll):
+		case <-time.After(poll):
 		}
 	}
 }
 
-// release unlocks before it closes: a child between fork and exec has a copy of
+// Note replaces the text in the file, such as who holds the lock.
+func (l *Lock) Note(text string) error {
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := l.file.WriteAt([]byte(text), 0)
+	return err
+}
+
+// Release unlocks before it closes: a child between fork and exec has a copy of
 // the descriptor, and would hold the lock a moment longer.
-func (l *lock) release() {
+func (l *Lock) Release() {
 	_ = unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
 	l.file.Close()
 }
