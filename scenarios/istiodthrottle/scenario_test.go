@@ -145,6 +145,7 @@ func (tp *tape) recording() []recording.Fact {
 	tp.facts = append(tp.facts, f.Facts...)
 	var now counts
 	for at := quietBegin; at <= pushEnd; at += readingsEvery {
+		now.use += 10 * time.Microsecond // somebody asks it whether it is Ready
 		if at > pushBegin && (at-pushBegin)%time.Second == 300*time.Millisecond {
 			now.use += tp.perPush.use
 			now.lost += tp.perPush.lost
@@ -231,7 +232,7 @@ func TestAnIstiodThatIsNotAsPredictedBreaksOneClaim(t *testing.T) {
 	}{
 		"GOMAXPROCS of a machine without a limit":  {func(tp *tape) { tp.procs = 2 }, "gomaxprocs"},
 		"the admissions of two processors":         {func(tp *tape) { tp.rate = 40 * time.Millisecond }, "admissions"},
-		"admissions at half the rate":              {func(tp *tape) { tp.rate = 60 * time.Millisecond }, "admissions"},
+		"admissions at a lower rate":               {func(tp *tape) { tp.rate = 60 * time.Millisecond }, "admissions"},
 		"no limit is enforced":                     {func(tp *tape) { tp.perPush = counts{use: 200 * time.Millisecond} }, "in-force"},
 		"periods of 50 ms":                         {func(tp *tape) { tp.perPush.periods = 20 }, "in-force"},
 		"more is used than the limit":              {func(tp *tape) { tp.perPush.use = 800 * time.Millisecond }, "capped"},
