@@ -41,8 +41,9 @@ type Group struct {
 	dirs []string // one, or with version 1 one for limits and one for use
 }
 
-// New makes a group for one process, with so much CPU time in each period. Groups of
-// that kind whose maker is gone are removed.
+// New makes a group for one process, with so much CPU time in each period. It comes
+// before others where CPUs are short, so that nothing but its limit holds it up. Groups
+// of that kind whose maker is gone are removed.
 func New(name string, quota, period time.Duration) (*Group, error) {
 	of, err := find("/proc/self")
 	if err != nil {
@@ -75,13 +76,24 @@ func (g *Group) make(name string, quota, period time.Duration) error {
 		}
 		g.dirs = append(g.dirs, dir)
 	}
-	if g.of.version == 2 {
-		return write(g.dirs[0], "cpu.max", fmt.Sprintf("%d %d", quota.Microseconds(), period.Microseconds()))
+	for _, s := range settings(g.of.version, quota, period) {
+		if err := write(g.dirs[0], s.file, s.value); err != nil {
+			return err
+		}
 	}
-	if err := write(g.dirs[0], "cpu.cfs_period_us", strconv.FormatInt(period.Microseconds(), 10)); err != nil {
-		return err
+	return nil
+}
+
+type setting struct{ file, value string }
+
+// settings are the limit and the greatest weight that there is, in the order in which
+// they are written: a quota is of the period that is set.
+func settings(version int, quota, period time.Duration) []setting {
+	of := func(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
+	if version == 2 {
+		return []setting{{"cpu.max", of(quota) + " " + of(period)}, {"cpu.weight", "10000"}}
 	}
-	return write(g.dirs[0], "cpu.cfs_quota_us", strconv.FormatInt(quota.Microseconds(), 10))
+	return []setting{{"cpu.cfs_period_us", of(period)}, {"cpu.cfs_quota_us", of(quota)}, {"cpu.shares", "262144"}}
 }
 
 // makeIn makes a directory in the first parent that takes it.

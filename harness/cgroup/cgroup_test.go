@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,18 @@ func TestCountsAreReadInBothVersions(t *testing.T) {
 	for name, text := range map[string]string{"no limit": "usage_usec 1\n", "no number": "nr_periods many\n"} {
 		if got, err := parseStat(text, 2); err == nil {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestALimitIsWrittenInBothVersions(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[int]string{
+		1: "[{cpu.cfs_period_us 100000} {cpu.cfs_quota_us 60000} {cpu.shares 262144}]",
+		2: "[{cpu.max 60000 100000} {cpu.weight 10000}]",
+	} {
+		if got := fmt.Sprint(settings(version, 60*time.Millisecond, 100*time.Millisecond)); got != want {
+			t.Errorf("version %d: %s, want %s", version, got, want)
 		}
 	}
 }
