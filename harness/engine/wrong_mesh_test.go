@@ -94,21 +94,22 @@ func pinned(t *testing.T, parts engine.Parts) {
 }
 
 // TestAWrongMeshBreaksTheClaimsAboutIt plays half of istiod's replicas away where one
-// thing is really wrong. What is said of the rest must hold all the same.
+// thing is really wrong. What is said of the rest must hold all the same. One cluster
+// at a time: proxies that are starved show nothing.
 func TestAWrongMeshBreaksTheClaimsAboutIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		wrong        func(t *testing.T, parts engine.Parts)
+		watch        string
 		broken, held []string
 	}{
 		// No connection ends by its age, so that none moves to a new replica either.
-		"istiod was not given an age": {ageless, []string{"lives", "spread", "reconnects"}, []string{"steady-spread", "steady-rate", "outage", "all-back"}},
+		"istiod was not given an age": {ageless, "15s", []string{"lives", "spread", "reconnects"}, []string{"steady-spread", "steady-rate", "outage", "all-back"}},
 		// Connections end as they should, and all begin at one replica.
-		"proxies stick to one replica": {pinned, []string{"steady-spread", "spread"}, []string{"lives", "steady-rate", "all-back"}},
+		"proxies stick to one replica": {pinned, "12s", []string{"steady-spread", "spread"}, []string{"lives", "steady-rate", "all-back"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRigOf(t, "istiod-mass-eviction", "replicas=4", "connections=100", "evict=2", "how=kill", "requestLimit=1000",
-				"connectionAge=10s", "closeOnGoAway=true", "steady=5s", "watch=15s")
+			r := newRigOf(t, "istiod-mass-eviction", "replicas=4", "connections=80", "evict=2", "how=kill", "requestLimit=1000",
+				"connectionAge=10s", "closeOnGoAway=true", "steady=5s", "watch="+c.watch)
 			c.wrong(t, r.parts)
 			out := r.judged()
 			status := map[string]judge.Status{}
@@ -117,7 +118,7 @@ func TestAWrongMeshBreaksTheClaimsAboutIt(t *testing.T) {
 				status[claim.ID] = claim.Status
 			}
 			if out.Run.Verdict.Outcome == judge.Undecided || slices.ContainsFunc(out.Run.Verdict.Claims, func(c judge.ClaimResult) bool { return c.Status == judge.Inconclusive }) {
-				t.Skipf("this machine was too busy to tell: %q", out.Run.Verdict.Reasons)
+				t.Skipf("this machine was too busy to tell: %s", out.Run.Verdict.Reasons[0])
 			}
 			for _, id := range c.broken {
 				if status[id] != judge.Broken {

@@ -15,7 +15,7 @@ import (
 const Model = "CPU limits"
 
 // ThrottledGuard is on the share of periods that are throttled.
-const ThrottledGuard = "throttled"
+const ThrottledGuard = "throttling"
 
 const guardSentence = "periods of istiod's limit that are throttled, in percent of those that the kernel counts in a second"
 
