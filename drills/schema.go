@@ -12,6 +12,7 @@ import (
 
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/model/deployment"
+	"reckon.dev/reckon/harness/model/quota"
 	"reckon.dev/reckon/harness/model/share"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/scenarios"
@@ -67,6 +68,7 @@ func options() (*jsonschema.ForOptions, error) {
 		reflect.TypeFor[scenario.Duration]():       {Type: "string", Pattern: "^" + durationPattern + "$"},
 		reflect.TypeFor[deployment.IntOrPercent](): numberOrPercentage(),
 		reflect.TypeFor[share.Share]():             numberOrPercentage(),
+		reflect.TypeFor[quota.Limit]():             cores(),
 	}}
 	whole, err := jsonschema.ForType(reflect.TypeOf(rollback.Step{}.Shape()), durations)
 	if err != nil {
@@ -92,6 +94,14 @@ func numberOrPercentage() *jsonschema.Schema {
 	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
 		{Type: "integer", Minimum: jsonschema.Ptr(0.0)},
 		{Type: "string", Pattern: `^[0-9]+%?$`},
+	}}
+}
+
+// cores is 2, "1.5" or "600m".
+func cores() *jsonschema.Schema {
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+		{Type: "number", Minimum: jsonschema.Ptr(0.0)},
+		{Type: "string", Pattern: quota.Pattern},
 	}}
 }
 

@@ -12,6 +12,7 @@ import (
 	"reckon.dev/reckon/scenarios/istiodmasseviction"
 	"reckon.dev/reckon/scenarios/istiodrestart"
 	"reckon.dev/reckon/scenarios/istiodscaleout"
+	"reckon.dev/reckon/scenarios/istiodthrottle"
 	"reckon.dev/reckon/scenarios/revisions"
 	"reckon.dev/reckon/scenarios/rollbackabort"
 	"reckon.dev/reckon/scenarios/rollbackwindow"
@@ -24,7 +25,7 @@ import (
 
 // All returns every scenario, in the order in which they are listed.
 func All() []scenario.Scenario {
-	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}, scaling.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}, revisions.Scenario{}, statefulsetpartition.Scenario{}, eviction.Scenario{}, autoscaledupdate.Scenario{}, istiodmasseviction.Scenario{}, istiodscaleout.Scenario{}, istiodrestart.Scenario{}}
+	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}, scaling.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}, revisions.Scenario{}, statefulsetpartition.Scenario{}, eviction.Scenario{}, autoscaledupdate.Scenario{}, istiodmasseviction.Scenario{}, istiodscaleout.Scenario{}, istiodrestart.Scenario{}, istiodthrottle.Scenario{}}
 }
 
 // Names lists their names.

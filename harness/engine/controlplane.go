@@ -3,12 +3,15 @@ package engine
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
+	"reckon.dev/reckon/harness/cgroup"
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/component/incluster"
 	"reckon.dev/reckon/harness/component/istio"
+	"reckon.dev/reckon/harness/model/quota"
 	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/record"
 	"reckon.dev/reckon/harness/recording"
@@ -66,8 +69,40 @@ func (r *run) observer(fail context.CancelCauseFunc, rec *record.Recorder, ready
 				URL: metrics.URL, HTTP: metrics.HTTP, Prefixes: istiodMetrics, Buckets: istiodBuckets, Labels: map[string]string{"replica": replica},
 			}))
 		},
+		Limited: func(ctx context.Context, replica string, read func() (cgroup.Stat, error)) {
+			machine(rec, runtime.NumCPU())
+			go rec.Sample(ctx, limitSampler(replica, read))
+		},
 		Fail: func(err error) { fail(&partFault{istio.Name, err}) },
 	}
+}
+
+// machine records how many CPUs there are.
+func machine(rec *record.Recorder, cpus int) {
+	rec.Observe(recording.Fact{Sample: &recording.Sample{Series: recording.MachineCPUs, Value: float64(cpus)}})
+}
+
+// limitInterval is the kernel's period: what is used in one shows.
+const limitInterval = quota.Period
+
+// limitSampler samples what the kernel counts of a process with a limit, by the names
+// that kubelets have for it. The use is read last, so that it holds all that was used
+// in the periods that are counted.
+func limitSampler(replica string, read func() (cgroup.Stat, error)) record.Sampler {
+	labels := map[string]string{recording.ContainerLabel: recording.IstiodContainer, "replica": replica}
+	return record.Sampler{Name: "cgroup/" + replica, Interval: limitInterval, Sample: func(context.Context) ([]recording.Sample, error) {
+		s, err := read()
+		if err != nil {
+			return nil, err
+		}
+		of := func(name string, value float64) recording.Sample {
+			return recording.Sample{Series: name, Labels: labels, Value: value}
+		}
+		return []recording.Sample{
+			of(recording.CPUPeriods, float64(s.Periods)), of(recording.CPUThrottled, float64(s.Throttled)),
+			of(recording.CPULost, s.Lost.Seconds()), of(recording.CPUUse, s.Use.Seconds()),
+		}, nil
+	}}
 }
 
 // istiodOf finds istiod at a version: empty is the cell's. Another one must have

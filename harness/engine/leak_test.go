@@ -5,8 +5,10 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -39,9 +41,13 @@ func TestMain(m *testing.M) {
 func playFleet(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	var orders io.Reader = os.Stdin
+	if filepath.Base(os.Args[0]) == stickyFleet {
+		orders = sticky(orders)
+	}
 	cfg, err := xdsfleet.Parse(args, os.Stderr)
 	if err == nil {
-		err = xdsfleet.Run(ctx, cfg, os.Stdin, os.Stdout)
+		err = xdsfleet.Run(ctx, cfg, orders, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -19,6 +19,7 @@ import (
 	"reckon.dev/reckon/harness/component/incluster"
 	"reckon.dev/reckon/harness/component/istio"
 	"reckon.dev/reckon/harness/record"
+	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/harness/toolchain"
@@ -182,9 +183,10 @@ func (s *podSite) sampleThrottling(rec *record.Recorder) error {
 		return err
 	}
 	for _, node := range nodes.Items {
+		machine(rec, int(node.Status.Capacity.Cpu().Value())) // the same of each: nodes are containers of one
 		at := s.client.NodeEndpoint(node.Name, "metrics/cadvisor")
 		go rec.Sample(s.watching, record.Metrics("cgroups/"+node.Name, throttleInterval, record.Page{
-			URL: at.URL, HTTP: at.HTTP, Prefixes: []string{"container_cpu_cfs_"}, Only: map[string]string{"namespace": istio.Namespace},
+			URL: at.URL, HTTP: at.HTTP, Prefixes: []string{"container_cpu_cfs_", recording.CPUUse}, Only: map[string]string{"namespace": istio.Namespace},
 			Labels: map[string]string{"node": node.Name},
 		}))
 	}

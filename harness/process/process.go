@@ -76,7 +76,15 @@ func (s *Supervisor) launch(spec Spec) (*Process, error) {
 	mark := s.opts.Mark
 	mark.Name = spec.Name
 	cmd.Env = append(append(append([]string{}, s.opts.BaseEnv...), spec.Env...), mark.env()...)
-	if err := s.spawner.do(cmd.Start); err != nil {
+	start := cmd.Start
+	if spec.Within != nil {
+		start = func() error { return spec.Within(cmd.SysProcAttr, cmd.Start) }
+	}
+	if err := s.spawner.do(start); err != nil {
+		if cmd.Process != nil { // it is there, and not as it is wanted
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
 		sink.abandon()
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 )
 
 // ErrUnsupported is returned where the operating system lacks what supervision
@@ -42,6 +43,9 @@ type Spec struct {
 	// Files are inherited as file descriptors 3 and up. They stay open as long
 	// as the child lives, which is what makes them useful: as reservations.
 	Files []*os.File
+	// Within, if set, calls start, which forks the child with the attributes on the
+	// calling thread: from where the child is to be, such as in a cgroup.
+	Within func(attributes *syscall.SysProcAttr, start func() error) error
 }
 
 func (s Spec) validate() error {

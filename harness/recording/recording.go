@@ -297,6 +297,21 @@ const (
 	Delivered = "delivered.xds"
 )
 
+// Names of the samples of what the kernel counts of a container with a limit on CPU,
+// as kubelets call them. Of a process that stands for one they are taken from its
+// cgroup.
+const (
+	CPUPeriods   = "container_cpu_cfs_periods_total"
+	CPUThrottled = "container_cpu_cfs_throttled_periods_total"
+	CPULost      = "container_cpu_cfs_throttled_seconds_total"
+	CPUUse       = "container_cpu_usage_seconds_total"
+	// ContainerLabel names the container, and IstiodContainer is istiod's.
+	ContainerLabel  = "container"
+	IstiodContainer = "discovery"
+	// MachineCPUs is how many CPUs the machine has.
+	MachineCPUs = "machine_cpu_cores"
+)
+
 // Call is a write of ours: what was asked of the API server, what it said, how
 // long it took (nanoseconds). T is the time of the answer.
 type Call struct {

@@ -56,7 +56,14 @@ type Istiod struct {
 	// replica; 0: istiod's own, 15 + 5 for each of GOMAXPROCS.
 	RequestLimit float64
 	// CPUs is GOMAXPROCS; 0: 1, which the chart sets for a limit of up to one core.
+	// Pods have a limit of so many cores, processes none. A CPULimit takes its place.
 	CPUs int
+	// CPULimit is limits.cpu in thousandths of a core, which the kernel enforces, and
+	// rounded up it is GOMAXPROCS; 0: see CPUs.
+	CPULimit int
+	// OwnProcs: nobody sets GOMAXPROCS, and Go's runtime chooses one. Of processes
+	// only, for the chart always sets it.
+	OwnProcs bool
 	// Args are further arguments.
 	Args []string
 }

@@ -176,13 +176,12 @@ func (l lives) Eval(set *series.Set) (judge.Finding, error) {
 		}
 		least, most, n = min(least, c.Age()), max(most, c.Age()), n+1
 	}
-	expected, _, _ := rangeOf(l.replay.bands.Connects)
-	switch {
-	case n == 0 && expected == 0:
+	switch overdue := l.overdue(set); {
+	case n == 0 && overdue == 0:
 		return untold(fmt.Errorf("no connection was old enough to end")), nil
 	case n == 0:
 		return judge.Finding{Status: judge.Broken, Observed: "none ended", Why: fmt.Sprintf(
-			"no connection ended for its age, and every run of the model has at least %.0f reconnects: was the age given to istiod?", expected)}, nil
+			"no connection ended for its age, and %d of them were older than %.1f s: was the age given to istiod?", overdue, l.life.Longest().Seconds())}, nil
 	}
 	f := judge.Finding{Status: judge.Held, Samples: n, Observed: fmt.Sprintf("%.1f to %.1f s", least.Seconds(), most.Seconds())}
 	if low, high := l.life.Shortest()-admission-notice, l.life.Longest()+notice; least < low || most > high {
@@ -191,6 +190,19 @@ func (l lives) Eval(set *series.Set) (judge.Finding, error) {
 			n, least.Seconds(), most.Seconds(), l.life.Shortest().Seconds(), l.life.Longest().Seconds(), admission, notice)
 	}
 	return f, nil
+}
+
+// overdue counts the connections that were too old for istiod to let them be, of
+// replicas that stayed.
+func (l lives) overdue(set *series.Set) int {
+	n := 0
+	for i := range set.Fleet.Connections {
+		c := &set.Fleet.Connections[i]
+		if min(c.To, l.replay.window.To)-c.From > l.life.Longest()+notice && !l.replay.leaving(set.Fleet, c) {
+			n++
+		}
+	}
+	return n
 }
 
 // ofIstiod says whether istiod ended the connection: a proxy that waits for that ends

@@ -92,6 +92,9 @@ func (d *Deployment) adopt(ctx context.Context, spec stage.Istiod, values map[st
 	if err := checkSpec(spec); err != nil {
 		return Config{}, err
 	}
+	if spec.OwnProcs {
+		return Config{}, errors.New("the chart always sets GOMAXPROCS of a pod: leaving it to Go's runtime is for processes")
+	}
 	c := chartOf(spec)
 	c.Values = values
 	if err := d.cfg.Chart(ctx, spec.Version, &c); err != nil {
@@ -110,7 +113,11 @@ const tellName = "ENABLE_DEBUG_ENDPOINT_AUTH"
 // chartOf is a spec as the chart has it. A limit on CPU makes GOMAXPROCS.
 func chartOf(spec stage.Istiod) Config {
 	c := Config{Replicas: spec.Replicas, ConnectionAge: spec.ConnectionAge, Args: spec.Args, Env: map[string]string{tellName: "false"}}
-	c.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(cpus(spec)), resource.DecimalSI)}
+	limit := resource.NewQuantity(int64(cpus(spec)), resource.DecimalSI)
+	if spec.CPULimit > 0 {
+		limit = resource.NewMilliQuantity(int64(spec.CPULimit), resource.DecimalSI)
+	}
+	c.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: *limit}
 	if spec.RequestLimit > 0 {
 		c.Env[requestLimit] = number(spec.RequestLimit)
 	}
@@ -154,7 +161,7 @@ func rolling(maxSurge int) map[string]any {
 
 // sameTemplate says whether pods of two specs would be the same.
 func sameTemplate(a, b stage.Istiod) bool {
-	return a.Version == b.Version && a.ConnectionAge == b.ConnectionAge && a.RequestLimit == b.RequestLimit && cpus(a) == cpus(b) && slices.Equal(a.Args, b.Args)
+	return a.Version == b.Version && a.ConnectionAge == b.ConnectionAge && a.RequestLimit == b.RequestLimit && cpus(a) == cpus(b) && a.CPULimit == b.CPULimit && slices.Equal(a.Args, b.Args)
 }
 
 // Scale changes the number of replicas.

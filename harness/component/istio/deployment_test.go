@@ -292,6 +292,10 @@ func TestTheChartHasWhatTheSpecSays(t *testing.T) {
 			t.Errorf("no variable %s among %v", want, c.Env)
 		}
 	}
+	limited := deploymentOf(t, stage.Istiod{Replicas: 1, CPULimit: 600}, nil).Spec.Template.Spec.Containers[0]
+	if got := limited.Resources.Limits.Cpu().String(); got != "600m" {
+		t.Errorf("a limit of 600m is %s", got)
+	}
 	own := deploymentOf(t, stage.Istiod{Replicas: 1}, nil).Spec.Template.Spec.Containers[0]
 	if own.Resources.Limits.Cpu().String() != "1" || slices.ContainsFunc(own.Env, func(e corev1.EnvVar) bool { return e.Name == requestLimit }) {
 		t.Errorf("istiod's own: limits %v, env %v", own.Resources.Limits, own.Env)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"reckon.dev/reckon/harness/component/incluster"
+	"reckon.dev/reckon/harness/model/quota"
 	"reckon.dev/reckon/harness/process"
 	"reckon.dev/reckon/harness/stage"
 )
@@ -68,7 +69,9 @@ func (p *Processes) command(name string, at ports) process.Spec {
 		"INJECT_ENABLED=false", "INJECTION_WEBHOOK_CONFIG_NAME=", "VALIDATION_WEBHOOK_CONFIG_NAME=",
 		"PILOT_ENABLE_GATEWAY_API=false", "PILOT_ENABLE_ANALYSIS=false", "PILOT_ENABLE_IP_AUTOALLOCATE=false", "PILOT_ENABLE_NODE_UNTAINT_CONTROLLERS=false",
 		"PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION=false", "PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS=false",
-		"GOMAXPROCS=" + strconv.Itoa(cpus(p.spec)),
+	}
+	if !p.spec.OwnProcs {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(cpus(p.spec)))
 	}
 	return process.Spec{
 		Name: name, Path: p.binary, Args: append(args, p.spec.Args...), Env: append(env, limitEnv(p.spec)...), Dir: p.cfg.Dir,
@@ -77,7 +80,12 @@ func (p *Processes) command(name string, at ports) process.Spec {
 }
 
 // cpus is GOMAXPROCS, which the chart sets to a limit on CPU, rounded up.
-func cpus(spec stage.Istiod) int { return max(spec.CPUs, 1) }
+func cpus(spec stage.Istiod) int {
+	if spec.CPULimit > 0 {
+		return quota.Limit(spec.CPULimit).ChartProcs()
+	}
+	return max(spec.CPUs, 1)
+}
 
 // requestLimit is the variable of the limit on new streams.
 const requestLimit = "PILOT_MAX_REQUESTS_PER_SECOND"
@@ -107,6 +115,8 @@ func checkSpec(spec stage.Istiod) error {
 		return fmt.Errorf("connection age %s, expected a positive one, or 0 for istiod's own", spec.ConnectionAge)
 	case spec.RequestLimit < 0:
 		return errors.New("a negative request limit, which istiod takes for its own default")
+	case spec.CPULimit < 0:
+		return fmt.Errorf("a CPU limit of %d thousandths of a core, expected more than 0, or 0 for none", spec.CPULimit)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"reckon.dev/reckon/harness/cgroup"
 	"reckon.dev/reckon/harness/component/incluster"
 	"reckon.dev/reckon/harness/recording"
 )
@@ -21,6 +22,9 @@ type Observer struct {
 	// Began is told of a replica that was started and of where its metrics are. The
 	// context ends when nothing can be read there any more.
 	Began func(ctx context.Context, replica string, metrics incluster.Endpoint)
+	// Limited is told of a replica with a limit on CPU that was started as a process,
+	// and of how to read what the kernel counts of it. The context is that of Began.
+	Limited func(ctx context.Context, replica string, read func() (cgroup.Stat, error))
 	// Fail ends the run: a replica ended that nobody took away, or did not get Ready.
 	Fail func(error)
 }

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"reckon.dev/reckon/harness/cgroup"
+	"reckon.dev/reckon/harness/model/quota"
 	"reckon.dev/reckon/harness/process"
 	"reckon.dev/reckon/harness/stage"
 )
@@ -86,8 +88,30 @@ type replica struct {
 	generation int
 	process    *process.Process
 	unwatch    context.CancelFunc
+	group      *cgroup.Group // nil: it has no limit
 	ready      bool
 	how        string // it was taken away; empty: it was not
+}
+
+// confine gives a process that is not started yet its limit, if the spec has one.
+func confine(limit quota.Limit, spec *process.Spec) (*cgroup.Group, error) {
+	if limit == 0 {
+		return nil, nil
+	}
+	group, err := cgroup.New(spec.Name, limit.Quota(), quota.Period)
+	if err != nil {
+		return nil, fmt.Errorf("a CPU limit of %s for %s: %w", limit, spec.Name, err)
+	}
+	spec.Within = group.Start
+	return group, nil
+}
+
+// release removes the group of a replica whose process has ended.
+func (r *replica) release() error {
+	if r.group == nil {
+		return nil
+	}
+	return r.group.Remove()
 }
 
 // NewProcesses makes none yet. Close must be called.

@@ -22,6 +22,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"reckon.dev/reckon/harness/cgroup"
 	"reckon.dev/reckon/harness/component/incluster"
 	"reckon.dev/reckon/harness/process"
 	"reckon.dev/reckon/harness/recording"
@@ -88,7 +89,7 @@ func newRig(t *testing.T, change ...func(*ProcessConfig)) *rig {
 		Binary: func(context.Context, string) (string, error) { return os.Args[0], nil },
 		Observer: Observer{
 			Now: func() time.Duration { return time.Since(base) }, Event: r.event, Ready: r.setReady,
-			Began: func(context.Context, string, incluster.Endpoint) {}, Fail: func(err error) { r.failed <- err },
+			Began: func(context.Context, string, incluster.Endpoint) {}, Limited: func(context.Context, string, func() (cgroup.Stat, error)) {}, Fail: func(err error) { r.failed <- err },
 		},
 	}
 	for _, c := range change {
@@ -443,6 +444,14 @@ func TestTheCommandHasWhatTheSpecSays(t *testing.T) {
 		if !slices.Contains(got.Env, want) {
 			t.Errorf("no variable %s among %q", want, got.Env)
 		}
+	}
+	p.spec = stage.Istiod{CPULimit: 1600}
+	if got := p.command("istiod-4", at); !slices.Contains(got.Env, "GOMAXPROCS=2") {
+		t.Errorf("a limit of 1600m: %q", got.Env)
+	}
+	p.spec.OwnProcs = true
+	if got := p.command("istiod-4", at); strings.Contains(fmt.Sprint(got.Env), "GOMAXPROCS") {
+		t.Errorf("left to Go's runtime: %q", got.Env)
 	}
 	p.spec = stage.Istiod{}
 	if got := p.command("istiod-4", at); !slices.Contains(got.Env, "GOMAXPROCS=1") || strings.Contains(fmt.Sprint(got), "keepalive") || strings.Contains(fmt.Sprint(got), requestLimit) {

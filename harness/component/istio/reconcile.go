@@ -2,6 +2,7 @@ package istio
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"reckon.dev/reckon/harness/component/incluster"
+	"reckon.dev/reckon/harness/model/quota"
+	"reckon.dev/reckon/harness/process"
 	"reckon.dev/reckon/harness/recording"
 )
 
@@ -85,19 +88,33 @@ func (p *Processes) start() {
 		return
 	}
 	at := ports{http: got[0], xds: got[1], metrics: got[2]}
-	proc, err := p.cfg.Supervisor.Start(p.ctx, p.command(name, at))
-	if err != nil {
+	r := &replica{name: name, address: loopback(at.xds), generation: p.generation}
+	if err := p.launch(r, p.command(name, at)); err != nil {
 		p.fail(err)
 		return
 	}
 	p.next++
 	ctx, cancel := context.WithCancel(p.ctx)
-	r := &replica{name: name, address: loopback(at.xds), generation: p.generation, process: proc, unwatch: cancel}
+	r.unwatch = cancel
 	p.replicas = append(p.replicas, r)
 	p.event(r, recording.ReplicaStarted, p.cfg.Now())
 	p.cfg.Began(ctx, name, incluster.Endpoint{URL: "http://" + loopback(at.metrics) + "/metrics", HTTP: p.http})
+	if r.group != nil {
+		p.cfg.Limited(ctx, name, r.group.Stat)
+	}
 	p.tasks.Go(func() { p.probe(ctx, r, "http://"+loopback(at.http)+"/ready") })
 	p.tasks.Go(func() { p.reap(r) })
+}
+
+// launch starts the process of a replica, inside of its limit.
+func (p *Processes) launch(r *replica, spec process.Spec) (err error) {
+	if r.group, err = confine(quota.Limit(p.spec.CPULimit), &spec); err != nil {
+		return err
+	}
+	if r.process, err = p.cfg.Supervisor.Start(p.ctx, spec); err != nil {
+		return errors.Join(err, r.release())
+	}
+	return nil
 }
 
 // take takes replicas away: out of the sight of new connections first, all of
@@ -154,6 +171,7 @@ func (p *Processes) reap(r *replica) {
 	if err := r.process.Err(); r.how == "" && err != nil { // none: it ended with its cluster
 		p.fail(err)
 	}
+	_ = r.release() // what stays is swept when the next group is made
 	p.publish()
 	p.reconcile()
 }
