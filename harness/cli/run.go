@@ -127,16 +127,32 @@ func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
 	if f.planHash != "" && f.planHash != p.Hash() {
 		return &exitError{ExitRefused, fmt.Errorf("the plan has the hash %s, not %s: look at `reckon plan %s` again", p.Hash(), f.planHash, arg)}
 	}
-	e, err := a.engine(f.results, f.keep, a.newStatus())
-	if err != nil {
-		return usage(err)
-	}
-	parts := map[string]engine.Parts{}
 	options := suite.Options{LabelFilter: f.label, SemVerFilter: f.versions, JUnit: f.junit}
 	if f.ginkgo {
 		options.Output = a.Err
 	}
-	s := &suite.Suite{
+	results, codes, err := a.perform(ctx, p, f.results, f.keep, func(s *suite.Suite) ([]suite.Result, error) { return execute(ctx, s, options) })
+	switch {
+	case errors.Is(err, suite.ErrNothing):
+		return usage(fmt.Errorf("%w: the filters %q and %q left none of %d", err, f.label, f.versions, len(p.Cells)))
+	case err != nil:
+		return buildError(ctx, err)
+	}
+	if ctx.Err() != nil && !f.keep { // also when every run had come to its end by then
+		codes = append(codes, ExitAborted)
+	}
+	return a.finish(results, f.output, codes...)
+}
+
+// perform runs the cells of a plan in the way that is given, and takes down what they
+// shared. It returns the exit codes that apply to all of them.
+func (a *app) perform(ctx context.Context, p *plan.Plan, results string, keep bool, all func(*suite.Suite) ([]suite.Result, error)) ([]suite.Result, []int, error) {
+	e, err := a.engine(results, keep, a.newStatus())
+	if err != nil {
+		return nil, nil, err
+	}
+	parts := map[string]engine.Parts{}
+	out, err := all(&suite.Suite{
 		Plan: p,
 		Prepare: func(ctx context.Context, cells []plan.Cell) error {
 			e.Expect(cells)
@@ -145,24 +161,13 @@ func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
 		Run: func(ctx context.Context, c plan.Cell, repetition int) (*engine.Outcome, error) {
 			return e.Run(ctx, c, parts[c.Name], repetition)
 		},
-	}
-	results, err := execute(ctx, s, options)
-	closed := e.Close(context.WithoutCancel(ctx))
-	switch {
-	case errors.Is(err, suite.ErrNothing):
-		return usage(fmt.Errorf("%w: the filters %q and %q left none of %d", err, f.label, f.versions, len(p.Cells)))
-	case err != nil:
-		return buildError(ctx, err)
-	}
+	})
 	var codes []int
-	if closed != nil {
+	if closed := e.Close(context.WithoutCancel(ctx)); closed != nil {
 		fmt.Fprintf(a.Err, "reckon: %v\n", closed)
 		codes = append(codes, ExitCleanup)
 	}
-	if ctx.Err() != nil && !f.keep { // also when every run had come to its end by then
-		codes = append(codes, ExitAborted)
-	}
-	return a.finish(results, f.output, codes...)
+	return out, codes, err
 }
 
 // execute runs the suite. Whoever read our progress may go away meanwhile: that
