@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,28 +62,38 @@ func (a *app) bisect(ctx context.Context, arg string, f *bisectFlags) error {
 	if err != nil {
 		return err
 	}
-	n := len(s.versions)
-	if answer, err := s.ends(ctx); err != nil || answer != bisect.Differs {
-		return errors.Join(err, s.without(answer))
-	}
-	found, err := bisect.Search(n, func(i int) (bisect.Answer, error) { return s.trial(ctx, s.versions[i]) })
+	answer, err := s.ends(ctx)
 	if err != nil {
 		return err
+	}
+	if answer != bisect.Differs {
+		return s.without(answer)
+	}
+	found, err := bisect.Search(len(s.versions), func(i int) (bisect.Answer, error) { return s.trial(ctx, s.versions[i]) })
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.Out, s.ending(found))
+	if len(found.Between) > 0 {
+		s.codes = append(s.codes, ExitInconclusive)
 	}
 	if code := worst(s.codes); code != ExitPass {
 		return &exitError{code: code}
 	}
-	if len(found.Between) > 0 {
-		var between []string
-		for _, i := range found.Between {
-			between = append(between, s.versions[i])
-		}
-		fmt.Fprintf(a.Out, "first release that differs: %s, or one of %s, which could not be told (%s is the last that does not)\n",
-			s.versions[found.Differs], strings.Join(between, ", "), s.versions[found.Same])
-		return &exitError{code: ExitInconclusive}
-	}
-	fmt.Fprintf(a.Out, "first release that differs: %s (%s is the last that does not)\n", s.versions[found.Differs], s.versions[found.Same])
 	return nil
+}
+
+// ending says what was found.
+func (s *search) ending(f bisect.Found) string {
+	first, last := s.versions[f.Differs], s.versions[f.Same]
+	if len(f.Between) == 0 {
+		return fmt.Sprintf("first release that differs: %s (%s is the last that does not)", first, last)
+	}
+	var between []string
+	for _, i := range f.Between {
+		between = append(between, s.versions[i])
+	}
+	return fmt.Sprintf("first release that differs: %s, or one of %s, which could not be told (%s is the last that does not)", first, strings.Join(between, ", "), last)
 }
 
 func (a *app) newSearch(ctx context.Context, arg string, f *bisectFlags) (*search, error) {
@@ -174,9 +183,6 @@ func (s *search) ends(ctx context.Context) (bisect.Answer, error) {
 
 // without ends a search that did not begin.
 func (s *search) without(answer bisect.Answer) error {
-	if answer == "" { // an error says why
-		return nil
-	}
 	what := "do not differ: there is nothing to find"
 	if answer == bisect.Skip {
 		what = "could not be told apart: --repeat more"

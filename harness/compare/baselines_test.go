@@ -66,7 +66,9 @@ func TestReleasesDifferAsTheirSourcesSay(t *testing.T) {
 						for _, want := range []string{
 							later, "claim exposure-size: 100, first at 2 wanted | 100, first at 20 wanted (model, known)",
 							"guard overload: worst 10 | worst 20 (model, known, worse)", "extreme highest overload: 10 | 20 (model, known)",
-							"order weight = 100: after available.v1 = 2 | before available.v1 = 2 (model, known)",
+							"transition overload: 0 → 10 → … → 0 | 0 → 20 → 10 → … → 0 (model, known)",
+							"order size.v1 = 20: after available.v1 = 1, available.v1 = 2, weight = 100 | before available.v1 = 1, available.v1 = 2, weight = 100 (model, known)",
+							"order available.v1 = 2: before weight = 100 | after weight = 100 (model, known)",
 						} {
 							if !strings.Contains(text, want) {
 								t.Errorf("no %q in\n%s", want, text)
@@ -130,7 +132,7 @@ func BenchmarkSides(b *testing.B) {
 	one := recorded(b, "rollback-versions-rollback-window-argo-rollouts-v1.8.2-routing-*")
 	var old, new []compare.Run
 	for i := range 60 {
-		r := one[i%2]
+		r := one[i/5%2]
 		r.Params = fmt.Appendf(nil, `{"cell":%d}`, i/5) // twelve cells, five repetitions
 		old, new = append(old, r), append(new, r)
 	}

@@ -30,7 +30,7 @@ func group(side string, runs []Run) ([]cells, error) {
 		}
 		if len(g.runs) > 0 && versions(g.runs[0].Header) != versions(r.Header) {
 			return nil, fmt.Errorf("%s has %s with several versions, of which one must be chosen: %s, and %s",
-				side, name.Cell, versions(g.runs[0].Header), versions(r.Header))
+				side, g.name.Cell, versions(g.runs[0].Header), versions(r.Header))
 		}
 		g.runs = append(g.runs, r)
 	}

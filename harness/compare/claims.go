@@ -141,10 +141,13 @@ func opposed(a, b []judge.Status) bool {
 
 // unsure tells of a result that is not the same in all runs, or that nobody knows.
 func (c *comparing) unsure(kind Kind, id string, a, b []judge.Status) {
-	held := [2]Share{{count(a, judge.Held), len(a)}, {count(b, judge.Held), len(b)}}
+	var held *[2]Share
+	if count(a, judge.Inconclusive)+count(b, judge.Inconclusive) == 0 {
+		held = &[2]Share{{count(a, judge.Held), len(a)}, {count(b, judge.Held), len(b)}}
+	}
 	for i, statuses := range [][]judge.Status{a, b} {
 		if len(statuses) > 0 && !all(statuses, judge.Held) && !all(statuses, judge.Broken) {
-			c.Varies = append(c.Varies, Varied{Side: []string{"A", "B"}[i], Kind: kind, Of: id, What: results(statuses), Unsure: true, Held: &held})
+			c.Varies = append(c.Varies, Varied{Side: []string{"A", "B"}[i], Kind: kind, Of: id, What: results(statuses), Unsure: true, Held: held})
 		}
 	}
 }

@@ -152,7 +152,7 @@ func TestSides(t *testing.T) {
 		"a step before which something happened": {
 			a:    times(t, 4, "weight 0@0 100@2\nstep abort 3..4"),
 			b:    times(t, 4, "weight 0@0 100@5\nstep abort 3..4"),
-			want: "order step abort: after weight = 100 | before weight = 100 (runs)",
+			want: "order weight = 100: before step abort | after step abort (runs)",
 		},
 		"one run each, where both models say it": {
 			a:    times(t, 1, "weight 0@0 100@2\npods 0@0 1@1 2@3\nclaim exposure 1 1 held about weight,pods"),

@@ -72,14 +72,14 @@ func (s seen) parted(a, b int) bool { return s.a == a && s.b == 0 || s.a == 0 &&
 func (h *sides) values(name string) {
 	counts := map[transition]seen{}
 	for _, t := range h.a {
-		for tr := range t.of(name) {
+		for _, tr := range t.of(name) {
 			s := counts[tr]
 			s.a++
 			counts[tr] = s
 		}
 	}
 	for _, t := range h.b {
-		for tr := range t.of(name) {
+		for _, tr := range t.of(name) {
 			s := counts[tr]
 			s.b++
 			counts[tr] = s
@@ -99,7 +99,9 @@ func (h *sides) values(name string) {
 	}
 	h.varying(name)
 	d := Difference{Kind: Transition, Of: name, about: []string{name}, parted: len(parted) > 0, p: 1}
-	d.A.Observed, d.B.Observed = course(h.a, name, parted), course(h.b, name, parted)
+	a, b := course(h.a, name), course(h.b, name)
+	matter := about(parted, a, b, name)
+	d.A.Observed, d.B.Observed = abridged(a, name, matter), abridged(b, name, matter)
 	if d.parted {
 		d.p = min(1, float64(uneven)*rank.Least(len(h.a), len(h.b)))
 	}
@@ -108,14 +110,7 @@ func (h *sides) values(name string) {
 }
 
 // of yields the transitions of a series.
-func (t trajectory) of(name string) map[transition]bool {
-	out, times := map[transition]bool{}, map[string]int{}
-	for _, v := range t.values[name] {
-		times[v]++
-		out[transition{name, v, times[v]}] = true
-	}
-	return out
-}
+func (t trajectory) of(name string) []transition { return numbered(t.values[name], name) }
 
 // varying tells of a series whose values are not the same in all runs of a side.
 func (h *sides) varying(name string) {
@@ -139,11 +134,9 @@ func (h *sides) varying(name string) {
 
 const arrow = " → "
 
-// course is what a series did in most runs of a side. Of a long one the values about
-// those that matter are left.
-func course(ts []trajectory, name string, matter map[transition]bool) string {
-	best := ts[0].values[name]
-	most := 0
+// course is what a series did in most runs of a side.
+func course(ts []trajectory, name string) []string {
+	best, most := ts[0].values[name], 0
 	for _, t := range ts {
 		n := 0
 		for _, other := range ts {
@@ -155,34 +148,50 @@ func course(ts []trajectory, name string, matter map[transition]bool) string {
 			most, best = n, t.values[name]
 		}
 	}
-	if len(best) == 0 {
-		return "(nothing)"
+	return best
+}
+
+// numbered are the transitions of a course.
+func numbered(values []string, name string) []transition {
+	out, times := make([]transition, len(values)), map[string]int{}
+	for i, v := range values {
+		times[v]++
+		out[i] = transition{name, v, times[v]}
 	}
-	return abridged(best, name, matter)
+	return out
+}
+
+// about are the transitions that part the sides, and those right before and after
+// them: between these something is missing on the other side.
+func about(parted map[transition]bool, a, b []string, name string) map[transition]bool {
+	out := map[transition]bool{}
+	for _, values := range [][]string{a, b} {
+		all := numbered(values, name)
+		for i := range all {
+			if parted[all[i]] {
+				for _, near := range all[max(0, i-1):min(i+2, len(all))] {
+					out[near] = true
+				}
+			}
+		}
+	}
+	return out
 }
 
 // whole is up to how many values a course is printed in full.
 const whole = 10
 
+// abridged prints a course, and of a long one its ends and what matters.
 func abridged(values []string, name string, matter map[transition]bool) string {
-	keep := make([]bool, len(values))
-	times := map[string]int{}
-	for i, v := range values {
-		times[v]++
-		near := i == 0 || i == len(values)-1 || len(values) <= whole
-		keep[i] = keep[i] || near
-		if matter[transition{name, v, times[v]}] {
-			for j := max(0, i-1); j <= min(i+1, len(values)-1); j++ {
-				keep[j] = true
-			}
-		}
+	if len(values) == 0 {
+		return "(nothing)"
 	}
 	var out []string
-	for i, v := range values {
+	for i, tr := range numbered(values, name) {
 		switch {
-		case keep[i]:
-			out = append(out, v)
-		case i > 0 && keep[i-1]:
+		case i == 0 || i == len(values)-1 || len(values) <= whole || matter[tr]:
+			out = append(out, tr.value)
+		case out[len(out)-1] != "…":
 			out = append(out, "…")
 		}
 	}

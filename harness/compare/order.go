@@ -78,7 +78,7 @@ func (h *sides) turns() turns {
 func (h *sides) common() []transition {
 	var out []transition
 	for tr, m := range h.a[0].at {
-		if m.begin || slices.ContainsFunc(h.both(), func(t trajectory) bool { m, ok := t.at[tr]; return !ok || m.begin || slices.Contains(t.cut, tr.series) }) {
+		if m.begin || slices.Contains(h.a[0].computed, tr.series) || slices.ContainsFunc(h.both(), func(t trajectory) bool { m, ok := t.at[tr]; return !ok || m.begin || slices.Contains(t.cut, tr.series) }) {
 			continue
 		}
 		out = append(out, tr)

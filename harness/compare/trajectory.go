@@ -50,6 +50,8 @@ type trajectory struct {
 	steps map[string]float64
 	// cut are the series of which a gap could hide something.
 	cut []string
+	// computed are the series that are computed from others, whose order it has.
+	computed []string
 }
 
 // most is up to how many events of a series are laid beside each other. More are a
@@ -70,6 +72,11 @@ func trajectoryOf(r Run) trajectory {
 		t.add(s, in)
 		if slices.ContainsFunc(r.Set.GapsOf(s.Resources, in), func(g series.Gap) bool { return !g.Lossless }) {
 			t.cut = append(t.cut, name)
+		}
+	}
+	for _, d := range r.Prediction.Definitions {
+		if d.Derive != nil {
+			t.computed = append(t.computed, d.Name)
 		}
 	}
 	for _, step := range r.Set.Steps {

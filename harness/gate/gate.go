@@ -184,9 +184,12 @@ func repeat(v compare.Varied, c compare.Cell, alpha float64) int {
 	if v.Held != nil {
 		return rank.EnoughFor(v.Held[0].K, v.Held[0].N, v.Held[1].K, v.Held[1].N, alpha)
 	}
-	flawed := 0
+	flawed := 0 // to be run again
 	for _, side := range []compare.Side{c.A, c.B} {
 		flawed = max(flawed, side.Outcomes[judge.Invalid]+side.Outcomes[judge.Undecided])
+	}
+	if flawed == 0 {
+		return 0
 	}
 	return max(c.A.Runs, c.B.Runs) + flawed
 }

@@ -70,9 +70,9 @@ func TestFisherAndHowManyItTakes(t *testing.T) {
 		enough     int
 	}{
 		"the lady tasting tea, all right": {4, 4, 0, 4, 2. / 70, 4},
-		"the lady tasting tea, one wrong": {3, 4, 1, 4, 34. / 70, 9},
+		"the lady tasting tea, one wrong": {3, 4, 1, 4, 34. / 70, 12},
 		"the same share is never told":    {1, 3, 1, 3, 1, 0},
-		"two of three against three":      {2, 3, 3, 3, 1, 18},
+		"two of three against three":      {2, 3, 3, 3, 1, 14},
 		"nothing was seen of one":         {0, 0, 1, 3, 1, 0},
 		"all of both":                     {3, 3, 3, 3, 1, 0},
 	} {
