@@ -120,7 +120,7 @@ func TestUsageErrorsAreOneLine(t *testing.T) {
 		"a gate of another part":   {[]string{"gate", "istiod", "v1.8.3", "v1.9.2", "--drill", "rollback-versions"}, 2, `reckon: --version istiod=v1.8.3: no component "istiod"`},
 		"no good version":          {[]string{"bisect", "rollback-window", "--bad", "v1.9.2"}, 2, `reckon: --good: the version is missing`},
 		"good after bad":           {[]string{"bisect", "rollback-window", "--good", "v1.9.2", "--bad", "v1.8.3"}, 2, `reckon: --good v1.9.2 is not before --bad v1.8.3`},
-		"a drill of several":       {[]string{"bisect", "deployments", "--good", "v1.9.2", "--bad", "v1.9.3"}, 2, `reckon: --component is missing: the drill has `},
+		"a drill of several":       {[]string{"bisect", "rollback-requests", "--good", "v1.8.2", "--bad", "v1.9.2"}, 2, `reckon: --component is missing: the drill has argo-rollouts, istiod, kubernetes`},
 		"another plan's hash":      {[]string{"run", "default", "--plan", "abc"}, 6, `reckon: the plan has the hash `},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,14 +33,15 @@ func Comparison(w io.Writer, c compare.Comparison, o TextOptions) error {
 	return t.err
 }
 
-// worthTelling: something differs, or might, or could not be compared. Durations that
-// the runs are too few for are told in one sentence for all.
+// worthTelling: something differs, or might, or could not be compared.
 func worthTelling(c compare.Cell) bool {
-	return c.Missing != "" || len(c.Differences) > 0 || len(notTimes(c.Unsettled)) > 0
+	return c.Missing != "" || len(c.Differences) > 0 || len(unmeasured(c.Unsettled)) > 0
 }
 
-func notTimes(ds []compare.Difference) []compare.Difference {
-	return slices.DeleteFunc(slices.Clone(ds), func(d compare.Difference) bool { return d.Kind == compare.Duration })
+// unmeasured leaves out numbers that were measured. Of few runs all are different,
+// which is told in one sentence.
+func unmeasured(ds []compare.Difference) []compare.Difference {
+	return slices.DeleteFunc(slices.Clone(ds), func(d compare.Difference) bool { return d.Shift != nil })
 }
 
 // cellWord is how a pair of cells compares.
@@ -50,7 +51,7 @@ func cellWord(c compare.Cell) string {
 		return "NOT COMPARED"
 	case len(c.Differences) > 0:
 		return "DIFFERS"
-	case len(notTimes(c.Unsettled)) > 0:
+	case len(unmeasured(c.Unsettled)) > 0:
 		return "UNSETTLED"
 	}
 	return "SAME"
@@ -65,12 +66,16 @@ func (t *textWriter) compared(c compare.Comparison, cell compare.Cell) {
 		t.paragraph(indent, cell.Missing)
 	}
 	t.rows(differenceTable(cell.Differences, t.o.Verbose))
-	if unsettled := notTimes(cell.Unsettled); len(unsettled) > 0 {
+	unsettled := unmeasured(cell.Unsettled)
+	if t.o.Verbose {
+		unsettled = cell.Unsettled
+	}
+	if len(unsettled) > 0 {
 		t.print("\n")
 		t.paragraph(indent, "Not told from chance by "+against(cell.A.Runs, cell.B.Runs)+wouldDo(c)+":")
 		t.rows(differenceTable(unsettled, t.o.Verbose))
 	}
-	if len(cell.Varies) > 0 && (t.o.Verbose || len(cell.Differences) > 0 || len(notTimes(cell.Unsettled)) > 0) {
+	if len(cell.Varies) > 0 && (t.o.Verbose || len(cell.Differences) > 0 || len(unmeasured(cell.Unsettled)) > 0) {
 		t.print("\n")
 		t.paragraph(indent+"varies  ", strings.Join(variations(cell), "; "))
 	}
@@ -176,7 +181,7 @@ func howSo(d compare.Difference) string {
 	if d.Better {
 		out = append(out, "better")
 	}
-	if s := d.Shift; s != nil {
+	if s := d.Shift; s != nil && d.Basis != compare.OnModel {
 		out = append(out, shiftText(*s, d.Unit))
 	}
 	return strings.Join(out, ", ")
@@ -205,12 +210,12 @@ func variations(c compare.Cell) []string {
 
 // ComparisonStory tells a comparison in one sentence.
 func ComparisonStory(c compare.Comparison) string {
-	differing, times := 0, 0
+	differing, measured := 0, 0
 	for _, cell := range c.Cells {
 		if len(cell.Differences) > 0 {
 			differing++
 		}
-		times += len(cell.Unsettled) - len(notTimes(cell.Unsettled))
+		measured += len(cell.Unsettled) - len(unmeasured(cell.Unsettled))
 	}
 	out := count(len(c.Cells), "cell") + " compared: "
 	switch n := c.Differences(); {
@@ -224,8 +229,8 @@ func ComparisonStory(c compare.Comparison) string {
 	if n := len(c.OnlyA) + len(c.OnlyB); n > 0 {
 		out += fmt.Sprintf("; %s without a partner", count(n, "cell"))
 	}
-	if times > 0 {
-		out += fmt.Sprintf("; too few runs to tell %s from chance%s", count(times, "duration"), wouldDo(c))
+	if measured > 0 {
+		out += fmt.Sprintf("; too few runs to tell %s from chance%s", count(measured, "measured number"), wouldDo(c))
 	}
 	return out
 }
@@ -272,7 +277,7 @@ func markdownCompared(b *strings.Builder, c compare.Comparison, cell compare.Cel
 		b.WriteString("\n")
 		markdownTable(b, t)
 	}
-	if t := differenceTable(notTimes(cell.Unsettled), true); len(t.Rows) > 0 {
+	if t := differenceTable(unmeasured(cell.Unsettled), true); len(t.Rows) > 0 {
 		fmt.Fprintf(b, "\nNot told from chance by %s%s:\n\n", against(cell.A.Runs, cell.B.Runs), wouldDo(c))
 		markdownTable(b, t)
 	}
