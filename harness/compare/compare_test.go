@@ -18,7 +18,7 @@ import (
 
 // told is a run as the tests write it: a line for each series with its VALUE@SECOND,
 // "step NAME FROM..TO", or "claim ID PREDICTED OBSERVED STATUS about SERIES,...", or
-// "guard ID EXPECTED WORST STATUS".
+// "guard ID EXPECTED WORST STATUS", whose limit is 1.
 type told string
 
 // at shifts a run by so many seconds: it must not matter.
@@ -40,7 +40,7 @@ func (lines told) run(t *testing.T, shift float64) compare.Run {
 			r.Prediction.Claims = append(r.Prediction.Claims, judge.Claim{ID: words[1], Check: check})
 			r.Verdict.Claims = append(r.Verdict.Claims, judge.ClaimResult{ID: words[1], Predicted: words[2], Observed: words[3], Status: judge.Status(words[4])})
 		case words[0] == "guard":
-			g := judge.GuardResult{ID: words[1], Series: words[1], Status: judge.Status(words[4])}
+			g := judge.GuardResult{ID: words[1], Series: words[1], Limit: 1, Status: judge.Status(words[4])}
 			if v, err := strconv.ParseFloat(words[2], 64); err == nil {
 				g.Expected = &v
 			}
@@ -178,6 +178,16 @@ func TestSides(t *testing.T) {
 			a:    times(t, 1, "guard load 10 10 broken"),
 			b:    times(t, 1, "guard load 20 20 broken"),
 			want: "guard load: worst 10 | worst 20 (model, known, worse)",
+		},
+		"a guard that is better, and milder than its model says": {
+			a:    times(t, 1, "guard load 20 20 broken"),
+			b:    times(t, 1, "guard load 10 8 broken"),
+			want: "guard load: worst 20 | worst 8 (model, known)",
+		},
+		"a guard that is better, and worse than its model says": {
+			a:    times(t, 1, "guard load 20 20 broken"),
+			b:    times(t, 1, "guard load 10 12 broken"),
+			want: "guard load: worst 20 | worst 12 (model)",
 		},
 		"a guard that no model predicts wants runs": {
 			a:    times(t, 1, "guard load - 10 broken"),

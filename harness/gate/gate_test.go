@@ -122,7 +122,7 @@ func (s *side) tell(t *testing.T, what, rest string) {
 		case "claim":
 			v.Claims = append(v.Claims, judge.ClaimResult{ID: parts[0], Predicted: parts[1], Observed: parts[2], Status: judge.Status(parts[3])})
 		case "guard":
-			g := judge.GuardResult{ID: parts[0], Series: parts[0], Status: judge.Status(parts[3]), Why: "unsafe"}
+			g := judge.GuardResult{ID: parts[0], Series: parts[0], Limit: 1.5, Status: judge.Status(parts[3]), Why: "unsafe"}
 			if parts[1] != "-" {
 				expected := number(t, parts[1])
 				g.Expected = &expected
