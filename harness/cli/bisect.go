@@ -12,6 +12,7 @@ import (
 	"reckon.dev/reckon/drills"
 	"reckon.dev/reckon/harness/bisect"
 	"reckon.dev/reckon/harness/compare"
+	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/nearest"
 	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/report"
@@ -20,7 +21,7 @@ import (
 type bisectFlags struct {
 	plan.Overrides
 	component, good, bad string
-	results              string
+	results, baselines   string
 }
 
 func newBisect(a *app) *cobra.Command {
@@ -40,6 +41,7 @@ release is found in which it begins, and not always the first.`,
 	cmd.Flags().StringVar(&f.good, "good", "", "version to compare with")
 	cmd.Flags().StringVar(&f.bad, "bad", "", "later version that differs from it")
 	cmd.Flags().StringVar(&f.component, "component", "", "component whose versions these are (default: the one that the drill is about)")
+	baselinesFlag(cmd, &f.baselines, "search the versions that this directory has recordings of, and run nothing")
 	cmd.Flags().StringVar(&f.results, "results", "results", "directory for results")
 	cmd.Flags().IntVar(&f.Parallel, "parallel", 0, "runs at a time (default: as the drill says, else 1)")
 	return cmd
@@ -151,6 +153,23 @@ func (f *bisectFlags) settleComponent(d *drills.Drill) error {
 
 // releases are those that can be had from the good version to the bad one.
 func (a *app) releases(ctx context.Context, f *bisectFlags) ([]string, error) {
+	all, err := a.had(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range []struct{ flag, version string }{{"--good", f.good}, {"--bad", f.bad}} {
+		if !slices.Contains(all, v.version) {
+			return nil, usage(fmt.Errorf("%s: %s %s is not to be had%s; there are %s", v.flag, f.component, v.version, nearest.Hint(v.version, all), strings.Join(all, ", ")))
+		}
+	}
+	return slices.DeleteFunc(all, func(v string) bool { return semver.Compare(v, f.good) < 0 || semver.Compare(f.bad, v) < 0 }), nil
+}
+
+// had are all releases that can be had: recorded ones, or those that can be built.
+func (a *app) had(ctx context.Context, f *bisectFlags) ([]string, error) {
+	if f.baselines != "" {
+		return recordedReleases(f.baselines, f.component)
+	}
 	b, err := a.builder(a.newStatus())
 	if err != nil {
 		return nil, usage(err)
@@ -162,12 +181,29 @@ func (a *app) releases(ctx context.Context, f *bisectFlags) ([]string, error) {
 	if err != nil {
 		fmt.Fprintf(a.Err, "reckon: %v; searching the releases known to build\n", err)
 	}
-	for _, v := range []struct{ flag, version string }{{"--good", f.good}, {"--bad", f.bad}} {
-		if !slices.Contains(all, v.version) {
-			return nil, usage(fmt.Errorf("%s: %s %s is not to be had%s; there are %s", v.flag, f.component, v.version, nearest.Hint(v.version, all), strings.Join(all, ", ")))
+	return all, nil
+}
+
+// recordedReleases are those of a component that there are recordings of.
+func recordedReleases(dir, component string) ([]string, error) {
+	dirs, err := source{path: dir}.dirs()
+	if err != nil {
+		return nil, usage(err)
+	}
+	var out []string
+	for _, dir := range dirs {
+		h, err := engine.ReadHeader(dir)
+		if err != nil {
+			return nil, &exitError{ExitInvalid, fmt.Errorf("refused: %w", err)}
+		}
+		for _, v := range (choice{key: component}).of(h) {
+			if semver.IsValid(v) && !slices.Contains(out, v) {
+				out = append(out, v)
+			}
 		}
 	}
-	return slices.DeleteFunc(all, func(v string) bool { return semver.Compare(v, f.good) < 0 || semver.Compare(f.bad, v) < 0 }), nil
+	slices.SortFunc(out, semver.Compare)
+	return out, nil
 }
 
 // ends tries both ends: without a difference between them there is nothing to find.
@@ -195,6 +231,13 @@ func (s *search) runs(ctx context.Context, version string) ([]compare.Run, error
 	p, err := versioned(s.drill, s.Overrides, s.component, version)
 	if err != nil {
 		return nil, usage(err)
+	}
+	if s.baselines != "" {
+		recorded, err := baselines(ctx, s.baselines, s.component, version, p)
+		if err != nil {
+			return nil, err
+		}
+		return comparables(recorded)
 	}
 	results, codes, err := s.campaign(ctx, p, s.results)
 	if err != nil {

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -59,12 +58,16 @@ Durations that differ are told and decide nothing.`,
 	overrideFlags(cmd, &f.Overrides)
 	cmd.Flags().StringVar(&f.drill, "drill", "", "drill file, shipped drill or scenario (default: rollouts-upgrade for argo-rollouts, deployments for kubernetes)")
 	cmd.Flags().StringVar(&f.fleet, "fleet", "", "directory of manifests: they live through the change from OLD to NEW too (scenario upgrade-noop)")
-	cmd.Flags().StringVar(&f.baselines, "baselines", "", "take the old version's runs from this directory of recordings in place of running it")
-	cmd.Flags().Lookup("baselines").NoOptDefVal = committed
+	baselinesFlag(cmd, &f.baselines, "take the old version's runs from this directory of recordings in place of running it")
 	cmd.Flags().StringVar(&f.results, "results", "results", "directory for results")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json, markdown or html")
 	cmd.Flags().IntVar(&f.Parallel, "parallel", 0, "runs at a time (default: as the drill says, else 1)")
 	return cmd
+}
+
+func baselinesFlag(cmd *cobra.Command, dir *string, usage string) {
+	cmd.Flags().StringVar(dir, "baselines", "", usage)
+	cmd.Flags().Lookup("baselines").NoOptDefVal = committed
 }
 
 // gatePlan is what a gate runs, and what is compared with what.
@@ -79,7 +82,7 @@ func (a *app) gate(ctx context.Context, f *gateFlags) error {
 	}
 	var before []report.Run
 	if f.baselines != "" {
-		if before, err = baselines(ctx, f, p.old); err != nil {
+		if before, err = baselines(ctx, f.baselines, f.component, f.from, p.old); err != nil {
 			return err
 		}
 		p.old = &plan.Plan{Drill: p.old.Drill}
@@ -200,9 +203,9 @@ func (f *gateFlags) swapPlan() (*plan.Plan, error) {
 	return plan.New(drills.ForScenario(upgradeNoop), o)
 }
 
-// baselines are the recordings of the cells of a plan, whose drill does not matter.
-func baselines(ctx context.Context, f *gateFlags, p *plan.Plan) ([]report.Run, error) {
-	from := source{path: f.baselines, picks: []choice{{f.component, f.from}}}
+// baselines are the recordings of a version's cells, whatever drill they were made by.
+func baselines(ctx context.Context, dir, component, version string, p *plan.Plan) ([]report.Run, error) {
+	from := source{path: dir, picks: []choice{{component, version}}}
 	runs, err := from.load(ctx)
 	if err != nil {
 		return nil, err
@@ -218,7 +221,7 @@ func baselines(ctx context.Context, f *gateFlags, p *plan.Plan) ([]report.Run, e
 		}
 	}
 	if len(out) == 0 {
-		return nil, usage(errors.New("--baselines: none of the recordings of " + f.component + " " + f.from + " is of a cell of the drill"))
+		return nil, usage(fmt.Errorf("--baselines: none of the recordings of %s %s is of a cell of the drill", component, version))
 	}
 	return out, nil
 }

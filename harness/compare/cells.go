@@ -100,3 +100,18 @@ func (c cells) side() Side {
 	}
 	return out
 }
+
+// missing says why a side has nothing to compare, with the first reason that its runs
+// give; nothing if it has something.
+func (c cells) missing(side string, valid []Run) []string {
+	if len(valid) > 0 {
+		return nil
+	}
+	text := fmt.Sprintf("none of the runs of %s is valid", side)
+	for _, r := range c.runs {
+		if len(r.Verdict.Reasons) > 0 {
+			return []string{text + " (" + r.Verdict.Reasons[0] + ")"}
+		}
+	}
+	return []string{text}
+}

@@ -296,17 +296,7 @@ func (c *Cell) sift() {
 func pair(a, b cells) Cell {
 	c := comparing{Cell: Cell{Name: a.name, A: a.side(), B: b.side()}, a: a.valid(), b: b.valid()}
 	if len(c.a) == 0 || len(c.b) == 0 {
-		var why []string
-		for _, side := range []struct {
-			name string
-			runs []Run
-			all  cells
-		}{{"A", c.a, a}, {"B", c.b, b}} {
-			if len(side.runs) == 0 {
-				why = append(why, fmt.Sprintf("none of the %d runs of %s is valid", len(side.all.runs), side.name))
-			}
-		}
-		c.Missing = strings.Join(why, ", ")
+		c.Missing = strings.Join(slices.Concat(a.missing("A", c.a), b.missing("B", c.b)), "; ")
 		return c.Cell
 	}
 	c.outcomes()

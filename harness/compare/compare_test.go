@@ -294,8 +294,9 @@ func TestInvalidRunsAreLeftOut(t *testing.T) {
 	if err != nil || len(got.Cells) != 1 || got.Cells[0].A.Runs != 1 || !got.Cells[0].Unsure() || got.Differences() != 0 {
 		t.Errorf("one invalid run of two: %+v, %v", got, err)
 	}
+	invalid.Verdict.Reasons = []string{"set-up: too late"}
 	got, err = compare.Sides("A", []compare.Run{valid}, "B", []compare.Run{invalid}, compare.Options{})
-	if err != nil || got.Cells[0].Missing != "none of the 1 runs of B is valid" || got.Complete() {
+	if err != nil || got.Cells[0].Missing != "none of the runs of B is valid (set-up: too late)" || got.Complete() {
 		t.Errorf("no valid run: %+v, %v", got, err)
 	}
 }
