@@ -22,7 +22,7 @@ const module = "reckon.dev/reckon/"
 
 // pure packages decide from what was recorded: no cluster, no network, no clock.
 var pure = []string{
-	"harness/recording", "harness/traffic", "harness/series", "harness/model/...", "harness/judge", "harness/report", "harness/strict", "harness/nearest",
+	"harness/recording", "harness/traffic", "harness/series", "harness/model/...", "harness/judge", "harness/rank", "harness/compare", "harness/gate", "harness/bisect", "harness/report", "harness/strict", "harness/nearest",
 }
 
 // cluster are packages that reach a cluster or a network.

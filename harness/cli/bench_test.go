@@ -103,3 +103,24 @@ func scriptTime(b *testing.B, file string) time.Duration {
 		}
 	}
 }
+
+// BenchmarkCompare: two campaigns of 60 recordings each, from their files to what is
+// printed. They are the same, so nothing is.
+func BenchmarkCompare(b *testing.B) {
+	runs, err := filepath.Glob("../../results/baselines/*-kubernetes-v1.37.2-*")
+	if err != nil || len(runs) < 60 {
+		b.Fatalf("%d baselines (%v)", len(runs), err)
+	}
+	campaign := b.TempDir()
+	for _, run := range runs[:60] {
+		if err := os.CopyFS(filepath.Join(campaign, filepath.Base(run)), os.DirFS(run)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var whole measure.Numbers
+	for b.Loop() {
+		whole.Time(func() { reckon(b, "compare", "--quiet", campaign, campaign) })
+	}
+	measure.HideTime(b)
+	whole.Report(b, "seconds")
+}

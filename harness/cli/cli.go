@@ -83,7 +83,7 @@ controller version predicts.`,
 	root.PersistentFlags().StringVar(&a.cache, "cache", "", "directory of built components and clusters (default: reckon in the user's cache directory)")
 	root.PersistentFlags().StringVar(&a.clusters, "clusters", "", "directory of clusters (default: clusters in the cache directory)")
 	root.AddCommand(
-		newRun(a), newCampaigns(a), newPlan(a), newPredict(a), newJudge(a), newReport(a), newScenarios(a), newDrills(a),
+		newRun(a), newCampaigns(a), newPlan(a), newPredict(a), newJudge(a), newReport(a), newCompare(a), newGate(a), newBisect(a), newScenarios(a), newDrills(a),
 		newBuild(a), newCluster(a), newDoctor(a), newClean(a), newSchema(a), newVersion(a),
 	)
 	return root

@@ -13,8 +13,8 @@ import (
 
 // Exit codes. When several apply: 7 > 5 > 1 > 4 > 3.
 const (
-	ExitPass         = 0 // all pass
-	ExitFail         = 1 // a claim or a guard failed
+	ExitPass         = 0 // all pass; of compare, nothing differs
+	ExitFail         = 1 // a claim or a guard failed; of compare, something differs
 	ExitUsage        = 2 // usage, drill file, or a component that cannot be built
 	ExitInconclusive = 3 // too little was seen to tell
 	ExitInvalid      = 4 // the environment or the recorder failed

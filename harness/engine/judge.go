@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
 	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/compare"
 	"reckon.dev/reckon/harness/durable"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/recording"
@@ -19,15 +21,36 @@ import (
 // Predict makes the answer key that a recording is held against.
 type Predict func(h recording.Header) (judge.Prediction, error)
 
-// Prediction is today's answer key for a recording, from its header alone.
-func Prediction(h recording.Header) (judge.Prediction, error) {
+// recorded are the scenario of a recording and its parameters, those that the
+// scenario did not have yet at their defaults.
+func recorded(h recording.Header) (scenario.Scenario, any, error) {
 	s, err := scenarios.Get(h.Scenario)
 	if err != nil {
-		return judge.Prediction{}, fmt.Errorf("the recording is of an %w", err)
+		return nil, nil, fmt.Errorf("the recording is of an %w", err)
 	}
 	params := s.Defaults()
 	if err := decode(h.Params, params); err != nil {
-		return judge.Prediction{}, fmt.Errorf("parameters in the recording's header: %w", err)
+		return nil, nil, fmt.Errorf("parameters in the recording's header: %w", err)
+	}
+	return s, params, nil
+}
+
+// Comparable is a run as comparisons want it, with its parameters in today's form.
+// Errors are those of the parameters.
+func Comparable(r report.Run) (compare.Run, error) {
+	_, params, err := recorded(r.Header)
+	if err != nil {
+		return compare.Run{}, err
+	}
+	raw, err := json.Marshal(params)
+	return compare.Run{Header: r.Header, Verdict: r.Verdict, Prediction: r.Prediction, Set: r.Set, Params: raw}, err
+}
+
+// Prediction is today's answer key for a recording, from its header alone.
+func Prediction(h recording.Header) (judge.Prediction, error) {
+	s, params, err := recorded(h)
+	if err != nil {
+		return judge.Prediction{}, err
 	}
 	if err := scenario.CheckBounds(params); err != nil {
 		return judge.Prediction{}, fmt.Errorf("parameters in the recording's header: %w", err)
@@ -62,12 +85,8 @@ func offers(c recording.Cluster) (cluster.Capabilities, error) {
 // changed lists the parameters of a recording that are not at today's defaults,
 // none where they cannot be read.
 func changed(h recording.Header) []string {
-	s, err := scenarios.Get(h.Scenario)
+	s, params, err := recorded(h)
 	if err != nil {
-		return nil
-	}
-	params := s.Defaults()
-	if decode(h.Params, params) != nil {
 		return nil
 	}
 	return scenario.Changed(s.Defaults(), params)

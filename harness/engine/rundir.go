@@ -12,6 +12,7 @@ import (
 
 	"reckon.dev/reckon/harness/durable"
 	"reckon.dev/reckon/harness/plan"
+	"reckon.dev/reckon/harness/recording"
 )
 
 // Files of a run directory.
@@ -118,4 +119,19 @@ func (d RunDir) LinkLatest() error {
 		return fmt.Errorf("linking the latest run: %w", err)
 	}
 	return nil
+}
+
+// ReadHeader reads what a run directory's recording says of itself, and no more.
+func ReadHeader(dir RunDir) (recording.Header, error) {
+	f, err := os.Open(dir.File(RecordingFile))
+	if err != nil {
+		return recording.Header{}, fmt.Errorf("no recording in %s: %w", dir, err)
+	}
+	defer f.Close()
+	r, err := recording.NewReader(f)
+	if err != nil {
+		return recording.Header{}, fmt.Errorf("%s: %w", dir.File(RecordingFile), err)
+	}
+	defer r.Close()
+	return r.Header, nil
 }

@@ -113,8 +113,9 @@ func Numbers(ns ...int) []series.Value {
 	return out
 }
 
-func (c Sequence) Series() []string  { return withWitness(c.Of, c.Witness) }
-func (c Sequence) Predicted() string { return joinValues(c.Want) }
+func (c Sequence) Series() []string    { return withWitness(c.Of, c.Witness) }
+func (c Sequence) Predicted() string   { return joinValues(c.Want) }
+func (c Sequence) witnesses() []string { return []string{c.Witness} }
 
 func (c Sequence) Eval(set *series.Set) (Finding, error) {
 	s, in, less, err := view(set, c.Of, c.Window)
@@ -370,7 +371,8 @@ type Count struct {
 	Window   series.Window
 }
 
-func (c Count) Series() []string { return withWitness(c.Of, c.Witness) }
+func (c Count) Series() []string    { return withWitness(c.Of, c.Witness) }
+func (c Count) witnesses() []string { return []string{c.Witness} }
 
 func withWitness(of, witness string) []string {
 	if witness == "" {
@@ -519,6 +521,8 @@ func (c Quiet) Series() []string {
 	}
 	return out
 }
+
+func (c Quiet) witnesses() []string { return []string{c.Alive} }
 
 // silence is the longest time inside the interval without a point of the series.
 func silence(s *series.Series, in series.Interval) time.Duration {

@@ -7,6 +7,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"reckon.dev/reckon/harness/series"
@@ -29,6 +30,16 @@ type Check interface {
 	Eval(set *series.Set) (Finding, error)
 	// Series lists the series the check reads.
 	Series() []string
+}
+
+// Subjects are the series that a check is about: those that it reads, but for
+// witnesses, which only prove that somebody was there.
+func Subjects(c Check) []string {
+	w, ok := c.(interface{ witnesses() []string })
+	if !ok {
+		return c.Series()
+	}
+	return slices.DeleteFunc(slices.Clone(c.Series()), func(name string) bool { return slices.Contains(w.witnesses(), name) })
 }
 
 // Guard is a safety limit on a series.

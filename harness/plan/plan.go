@@ -96,6 +96,30 @@ func New(d *drills.Drill, o Overrides) (*Plan, error) {
 	return p, nil
 }
 
+// Join makes one plan of several, the first cell of each before the second of any, so
+// that what is compared is run close together. Of names that several have, all but
+// the first get a number. It also returns which plan each cell comes from.
+func Join(plans ...*Plan) (joined *Plan, of []int) {
+	joined = &Plan{}
+	taken := map[string]bool{}
+	for i, more := 0, true; more; i++ {
+		more = false
+		for j, p := range plans {
+			if joined.Drill, joined.Parallel = plans[0].Drill, max(joined.Parallel, p.Parallel); i >= len(p.Cells) {
+				continue
+			}
+			more = true
+			cell := p.Cells[i]
+			for n := 2; taken[cell.Name]; n++ {
+				cell.Name = fmt.Sprintf("%s#%d", p.Cells[i].Name, n)
+			}
+			taken[cell.Name] = true
+			joined.Cells, of = append(joined.Cells, cell), append(of, j)
+		}
+	}
+	return joined, of
+}
+
 // Hash identifies what the plan does: same hash, same cells.
 func (p *Plan) Hash() string {
 	raw, err := json.Marshal(p)

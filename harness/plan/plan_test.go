@@ -592,3 +592,25 @@ func TestWhatAProviderCannotDoIsRefusedWhenPlanning(t *testing.T) {
 		})
 	}
 }
+
+func TestJoinAlternatesAndTellsNamesApart(t *testing.T) {
+	t.Parallel()
+	cells := func(names ...string) *plan.Plan {
+		p := &plan.Plan{Drill: "d", Parallel: len(names)}
+		for _, n := range names {
+			p.Cells = append(p.Cells, plan.Cell{Name: n})
+		}
+		return p
+	}
+	joined, of := plan.Join(cells("a", "b", "b#2"), cells("a", "b"), cells())
+	var names []string
+	for _, c := range joined.Cells {
+		names = append(names, c.Name)
+	}
+	if want := []string{"a", "a#2", "b", "b#2", "b#2#2"}; !slices.Equal(names, want) || !slices.Equal(of, []int{0, 1, 0, 1, 0}) {
+		t.Errorf("cells %q of %v, want %q", names, of, want)
+	}
+	if joined.Drill != "d" || joined.Parallel != 3 {
+		t.Errorf("drill %q with %d at a time", joined.Drill, joined.Parallel)
+	}
+}

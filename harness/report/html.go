@@ -15,12 +15,16 @@ import (
 	"reckon.dev/reckon/harness/judge"
 )
 
-//go:embed report.html.tmpl report.css report.js
+//go:embed report.html.tmpl report.css report.js compare.html.tmpl compare.css
 var assets embed.FS
 
-var page = template.Must(template.New("report.html.tmpl").Funcs(template.FuncMap{
-	"count": count, "number": number, "optional": optional, "secs": secs, "visible": visible, "soft": soft, "seenIn": seenIn, "unbroken": unbroken,
-}).ParseFS(assets, "report.html.tmpl"))
+var page = template.Must(template.New("report.html.tmpl").Funcs(pageFuncs()).ParseFS(assets, "report.html.tmpl"))
+
+func pageFuncs() template.FuncMap {
+	return template.FuncMap{
+		"count": count, "number": number, "optional": optional, "secs": secs, "visible": visible, "soft": soft, "seenIn": seenIn, "unbroken": unbroken,
+	}
+}
 
 // HTML writes one page that needs nothing else: it opens from a disk or a mail,
 // offline, and reads without its script. Errors are those of w, and

@@ -81,6 +81,10 @@ type Series struct {
 	stored bool
 }
 
+// Stored says whether the series is read off API objects alone, so that it has a
+// place in the store's order.
+func (s *Series) Stored() bool { return s.stored }
+
 // Step is one step of the script, as recorded.
 type Step struct {
 	Name       string

@@ -69,6 +69,22 @@ func (s *Suite) Execute(ctx context.Context, o Options) ([]Result, error) {
 	return runs.Results(), nil
 }
 
+// All runs every cell without Ginkgo, for those who run one plan after the other.
+// Errors are those of Prepare.
+func (s *Suite) All(ctx context.Context) ([]Result, error) {
+	runs := newRuns(ctx, s)
+	for _, cell := range s.Plan.Cells {
+		runs.add(cell)
+	}
+	if s.Prepare != nil {
+		if err := s.Prepare(ctx, s.Plan.Cells); err != nil {
+			return nil, err
+		}
+	}
+	runs.work()
+	return runs.Results(), nil
+}
+
 // verdicts is the testing.T that RunSpecs wants. Failing is left to verdicts.
 type verdicts struct{}
 

@@ -1,0 +1,144 @@
+package compare_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"reckon.dev/reckon/harness/compare"
+	"reckon.dev/reckon/harness/engine"
+)
+
+const baselines = "../../results/baselines/"
+
+// recorded judges the baselines whose directories match.
+func recorded(t testing.TB, pattern string) []compare.Run {
+	t.Helper()
+	dirs, err := filepath.Glob(baselines + pattern)
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no baselines %s: %v", pattern, err)
+	}
+	var out []compare.Run
+	for _, dir := range dirs {
+		run, err := engine.Judge(engine.RunDir(dir), engine.Prediction)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready, err := engine.Comparable(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, ready)
+	}
+	return out
+}
+
+// What is known of the releases of Argo Rollouts from their sources: by Services they
+// do the same, by subsets v1.8.2 and those from v1.9 on wait for all of their first
+// pods (rollout/trafficrouting/istio/istio.go:323 at v1.8.2, :356 at v1.9.2, gone
+// at v1.8.3).
+func TestReleasesDifferAsTheirSourcesSay(t *testing.T) {
+	t.Parallel()
+	const later = "claim exposure: 100, first at 2 available | 100, first at 1 available (model, known)"
+	one, two := []string{"v1.7.2", "v1.8.3"}, []string{"v1.8.2", "v1.9.2", "v1.10.1"}
+	releases := slices.Concat(one, two)
+	for _, routing := range []string{"services", "subsets"} {
+		runs := map[string][]compare.Run{}
+		for _, v := range releases {
+			runs[v] = recorded(t, fmt.Sprintf("rollback-versions-rollback-window-argo-rollouts-%s-routing-%s-1", v, routing))
+		}
+		for _, a := range releases {
+			for _, b := range releases {
+				t.Run(fmt.Sprintf("%s against %s by %s", a, b, routing), func(t *testing.T) {
+					t.Parallel()
+					got, err := compare.Sides(a, runs[a], b, runs[b], compare.Options{})
+					if err != nil || !got.Complete() || len(got.Cells) != 1 {
+						t.Fatalf("%+v, %v", got, err)
+					}
+					text := brief(got.Cells[0])
+					differ := routing == "subsets" && slices.Contains(one, a) != slices.Contains(one, b)
+					if n := got.Differences(); differ != (n > 0) {
+						t.Errorf("%d differences:\n%s", n, text)
+					}
+					if a == "v1.8.2" && b == "v1.8.3" && differ {
+						for _, want := range []string{
+							later, "claim exposure-size: 100, first at 2 wanted | 100, first at 20 wanted (model, known)",
+							"guard overload: worst 10 | worst 20 (model, known, worse)", "extreme highest overload: 10 | 20 (model, known)",
+							"transition overload: 0 → 10 → … → 0 | 0 → 20 → 10 → … → 0 (model, known)",
+							"order size.v1 = 20: after available.v1 = 1, available.v1 = 2, weight = 100 | before available.v1 = 1, available.v1 = 2, weight = 100 (model, known)",
+							"order available.v1 = 2: before weight = 100 | after weight = 100 (model, known)",
+						} {
+							if !strings.Contains(text, want) {
+								t.Errorf("no %q in\n%s", want, text)
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// The repetitions of real istiods, whose every number is measured, do not differ from
+// each other, however they are parted.
+func TestHalvesOfOneVersionDoNotDiffer(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{"istiod-restart-all-at-once-?", "istiod-scale-out-three-to-six-?", "istiod-mass-eviction-six-of-eight-?"} {
+		t.Run(pattern, func(t *testing.T) {
+			t.Parallel()
+			runs := recorded(t, "*"+pattern)
+			if len(runs) < 5 {
+				t.Fatalf("%d runs", len(runs))
+			}
+			for mask := 1; mask < 1<<len(runs)-1; mask++ {
+				var a, b []compare.Run
+				for i, r := range runs {
+					if mask>>i&1 == 1 {
+						a = append(a, r)
+					} else {
+						b = append(b, r)
+					}
+				}
+				got, err := compare.Sides("A", a, "B", b, compare.Options{})
+				if err != nil || got.Differences() > 0 || !got.Complete() {
+					t.Errorf("parted by %b: %v\n%s", mask, err, brief(got.Cells[0]))
+				}
+			}
+		})
+	}
+}
+
+// A recording against itself differs in nothing, whatever it is of.
+func TestBaselinesDoNotDifferFromThemselves(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("judges every baseline")
+	}
+	for _, r := range recorded(t, "*-1") {
+		got, err := compare.Sides("A", []compare.Run{r}, "B", []compare.Run{r}, compare.Options{})
+		if err != nil || len(got.Cells) != 1 {
+			t.Fatalf("%s: %v", r.Header.RunID, err)
+		}
+		if c := got.Cells[0]; len(c.Differences)+len(c.Unsettled)+len(c.Varies) > 0 {
+			t.Errorf("%s:\n%s", r.Header.RunID, brief(c))
+		}
+	}
+}
+
+// BenchmarkSides compares two campaigns of 60 recordings each, which are judged before.
+func BenchmarkSides(b *testing.B) {
+	one := recorded(b, "rollback-versions-rollback-window-argo-rollouts-v1.8.2-routing-*")
+	var old, new []compare.Run
+	for i := range 60 {
+		r := one[i/5%2]
+		r.Params = fmt.Appendf(nil, `{"cell":%d}`, i/5) // twelve cells, five repetitions
+		old, new = append(old, r), append(new, r)
+	}
+	for b.Loop() {
+		if _, err := compare.Sides("A", old, "B", new, compare.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
