@@ -111,6 +111,9 @@ const tellName = "ENABLE_DEBUG_ENDPOINT_AUTH"
 func chartOf(spec stage.Istiod) Config {
 	c := Config{Replicas: spec.Replicas, ConnectionAge: spec.ConnectionAge, Args: spec.Args, Env: map[string]string{tellName: "false"}}
 	c.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(cpus(spec)), resource.DecimalSI)}
+	if spec.MemoryLimit > 0 {
+		c.Resources.Limits[corev1.ResourceMemory] = *resource.NewQuantity(spec.MemoryLimit, resource.BinarySI)
+	}
 	if spec.RequestLimit > 0 {
 		c.Env[requestLimit] = number(spec.RequestLimit)
 	}
@@ -154,7 +157,7 @@ func rolling(maxSurge int) map[string]any {
 
 // sameTemplate says whether pods of two specs would be the same.
 func sameTemplate(a, b stage.Istiod) bool {
-	return a.Version == b.Version && a.ConnectionAge == b.ConnectionAge && a.RequestLimit == b.RequestLimit && cpus(a) == cpus(b) && slices.Equal(a.Args, b.Args)
+	return a.Version == b.Version && a.ConnectionAge == b.ConnectionAge && a.RequestLimit == b.RequestLimit && a.MemoryLimit == b.MemoryLimit && cpus(a) == cpus(b) && slices.Equal(a.Args, b.Args)
 }
 
 // Scale changes the number of replicas.

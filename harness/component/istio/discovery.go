@@ -70,8 +70,9 @@ func (p *Processes) command(name string, at ports) process.Spec {
 		"PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION=false", "PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS=false",
 		"GOMAXPROCS=" + strconv.Itoa(cpus(p.spec)),
 	}
+	env = append(append(env, limitEnv(p.spec)...), memoryEnv(p.spec)...)
 	return process.Spec{
-		Name: name, Path: p.binary, Args: append(args, p.spec.Args...), Env: append(env, limitEnv(p.spec)...), Dir: p.cfg.Dir,
+		Name: name, Path: p.binary, Args: append(args, p.spec.Args...), Env: env, Dir: p.cfg.Dir,
 		LogPath: filepath.Join(p.cfg.Dir, name+".log"),
 	}
 }
@@ -87,6 +88,16 @@ func limitEnv(spec stage.Istiod) []string {
 		return nil
 	}
 	return []string{requestLimit + "=" + number(spec.RequestLimit)}
+}
+
+// memoryEnv is what istiod would tell itself in a pod with such a limit: automemlimit,
+// which its main package imports, sets nine tenths of it
+// (pilot/cmd/pilot-discovery/main.go, 1.31; automemlimit's defaultAUTOMEMLIMIT).
+func memoryEnv(spec stage.Istiod) []string {
+	if spec.MemoryLimit == 0 {
+		return nil
+	}
+	return []string{"GOMEMLIMIT=" + strconv.FormatInt(spec.MemoryLimit/10*9, 10)}
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
@@ -107,6 +118,8 @@ func checkSpec(spec stage.Istiod) error {
 		return fmt.Errorf("connection age %s, expected a positive one, or 0 for istiod's own", spec.ConnectionAge)
 	case spec.RequestLimit < 0:
 		return errors.New("a negative request limit, which istiod takes for its own default")
+	case spec.MemoryLimit < 0:
+		return fmt.Errorf("memory limit %d, expected a positive one in bytes, or 0 for none", spec.MemoryLimit)
 	}
 	return nil
 }

@@ -92,10 +92,10 @@ func (p *Processes) start() {
 	}
 	p.next++
 	ctx, cancel := context.WithCancel(p.ctx)
-	r := &replica{name: name, address: loopback(at.xds), generation: p.generation, process: proc, unwatch: cancel}
+	r := &replica{name: name, address: loopback(at.xds), metrics: loopback(at.metrics), generation: p.generation, process: proc, unwatch: cancel}
 	p.replicas = append(p.replicas, r)
 	p.event(r, recording.ReplicaStarted, p.cfg.Now())
-	p.cfg.Began(ctx, name, incluster.Endpoint{URL: "http://" + loopback(at.metrics) + "/metrics", HTTP: p.http})
+	p.cfg.Began(ctx, name, incluster.Endpoint{URL: "http://" + r.metrics + "/metrics", HTTP: p.http}, proc.PID())
 	p.tasks.Go(func() { p.probe(ctx, r, "http://"+loopback(at.http)+"/ready") })
 	p.tasks.Go(func() { p.reap(r) })
 }
