@@ -111,8 +111,8 @@ func ownNamespaceOnly() *unstructured.Unstructured {
 
 // pushOfAll is a change that has every sidecar sent all of its clusters, endpoints,
 // listeners and routes: none of their generators skips filters, and none knows what of
-// it a filter of the root namespace may change (pilot/pkg/xds/cds.go:33, eds.go:103,
-// lds.go:34 and rds.go:33, istio 1.31). It is for gateways, so that what is sent is what
+// it a filter of the root namespace may change (pilot/pkg/xds/cds.go:34, eds.go:103,
+// lds.go:35 and rds.go:32, istio 1.31). It is for gateways, so that what is sent is what
 // they have.
 func pushOfAll() *unstructured.Unstructured {
 	return istioObject("v1alpha3", "EnvoyFilter", rootNamespace, map[string]any{

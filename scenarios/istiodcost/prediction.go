@@ -29,9 +29,9 @@ func (Scenario) Guards() map[string]string {
 // Basis of claims.
 const (
 	basisLaw    = "fitted law: istiod 1.31, least squares of relative errors over the committed recordings of istiod-cost, with the interval for one more measurement"
-	basisAnswer = "pilot/pkg/xds/delta.go:258 (1.31): a proxy that connects is sent what it asks for at once"
+	basisAnswer = "pilot/pkg/xds/delta.go:310 (1.31): a proxy that connects is sent what it asks for at once"
 	basisPush   = "pilot/pkg/xds/ads.go:590 (1.31): a change of configuration is pushed to every connection that it may concern, once"
-	basisHeap   = "pilot/pkg/xds/delta.go:238 (1.31): of what was sent to a connection, its names stay"
+	basisHeap   = "pilot/pkg/xds/delta.go:247 (1.31): of what was sent to a connection, its names stay"
 )
 
 // Predict makes the answer key: counts that the script decides, and memory by the laws.

@@ -92,7 +92,7 @@ func limitEnv(spec stage.Istiod) []string {
 
 // memoryEnv is what istiod would tell itself in a pod with such a limit: automemlimit,
 // which its main package imports, sets nine tenths of it
-// (pilot/cmd/pilot-discovery/main.go, 1.31; automemlimit's defaultAUTOMEMLIMIT).
+// (pilot/cmd/pilot-discovery/main.go:21, 1.31; automemlimit v0.7.5, memlimit.go:20).
 func memoryEnv(spec stage.Istiod) []string {
 	if spec.MemoryLimit == 0 {
 		return nil

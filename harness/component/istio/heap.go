@@ -15,7 +15,7 @@ import (
 
 // heapPage is Go's profile of a heap as text, after a collection of garbage
 // (net/http/pprof/pprof.go, handler.ServeHTTP). istiod has it where its metrics are,
-// for whoever asks from the same machine (pilot/pkg/xds/debug.go:182 and :236, 1.31).
+// for whoever asks from the same machine (pilot/pkg/xds/debug.go:182 and :248, 1.31).
 const heapPage = "/debug/pprof/heap?gc=1&debug=1"
 
 // collections are made in a row: a sync.Pool gives up what it holds at the second.
