@@ -129,7 +129,7 @@ func page(t *testing.T) string {
 	gridTable(&b, fitted)
 	cpuTable(&b, fitted)
 	lawsTable(&b, laws)
-	verdicts(&b, laws)
+	verdicts(t, &b, measurementsOf(fitted))
 	othersTable(&b, others, laws)
 	return b.String()
 }
@@ -169,21 +169,25 @@ func cpuTable(b *bytes.Buffer, all []baseline) {
 func lawsTable(b *bytes.Buffer, laws laws) {
 	b.WriteString("\nThe laws, with their intervals at 95 %.\n")
 	names := footprint.TermNames()
-	table(b, append(append([]string{"law"}, names[:]...), "scatter")...)
+	table(b, append(append([]string{"law"}, names[:]...), "exponent", "scatter")...)
 	for _, q := range footprint.Quantities() {
 		cells, l := []string{string(q)}, laws[q]
 		for i := range names {
 			cells = append(cells, interval(l.Term(i, confidence)))
 		}
-		row(b, append(cells, fmt.Sprintf("%.1f %%", 100*l.Scatter))...)
+		row(b, append(cells, fmt.Sprint(l.Exponent), fmt.Sprintf("%.1f %%", 100*l.Scatter))...)
 	}
 }
 
-func verdicts(b *bytes.Buffer, laws laws) {
+func verdicts(t *testing.T, b *bytes.Buffer, all []footprint.Measurement) {
 	b.WriteString("\nThe hypothesis 240 MB + 400 B x connections x endpoints, against each law at 95 %.\n")
 	table(b, "law", "verdict", "what the law does not have")
 	for _, q := range footprint.Quantities() {
-		v, word := footprint.Seed().Against(laws[q], confidence), "rejected"
+		v, err := footprint.Seed().Against(footprint.ObservationsOf(q, all), confidence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		word := "rejected"
 		if v.Accepted {
 			word = "not rejected"
 		}

@@ -153,7 +153,7 @@ const confidence = 0.95
 // tables are the laws, and what they say of the parameters.
 func (p *Params) tables(laws laws) []judge.Table {
 	names := footprint.TermNames()
-	terms := judge.Table{Title: "the laws, with intervals at 95 %", Head: append([]string{"law"}, append(names[:], "scatter")...)}
+	terms := judge.Table{Title: "the laws, with intervals at 95 %", Head: append([]string{"law"}, append(names[:], "exponent", "scatter")...)}
 	load := p.load()
 	here := judge.Table{
 		Title: fmt.Sprintf("memory for %d connections, %d endpoints of which a proxy sees %d", load.Connections, load.Endpoints, load.Visible),
@@ -164,7 +164,7 @@ func (p *Params) tables(laws laws) []judge.Table {
 		for i := range names {
 			row = append(row, interval(l.Term(i, confidence)))
 		}
-		terms.Rows = append(terms.Rows, append(row, fmt.Sprintf("%.0f %%", 100*l.Scatter)))
+		terms.Rows = append(terms.Rows, append(row, fmt.Sprint(l.Exponent), fmt.Sprintf("%.0f %%", 100*l.Scatter)))
 		often, rarely := l.Predict(load, confidence), l.Predict(load, judge.DefaultLevel)
 		here.Rows = append(here.Rows, []string{string(q), footprint.Bytes(often.Value), span(often), span(rarely)})
 	}

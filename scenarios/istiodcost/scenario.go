@@ -8,6 +8,7 @@ import (
 
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/model/footprint"
+	"reckon.dev/reckon/harness/model/mesh"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/controlplane"
@@ -113,11 +114,14 @@ func (Scenario) Expected(params any) time.Duration {
 	p := params.(*Params)
 	l := p.load()
 	sent := time.Duration(l.Connections*l.Visible) * answerTime
-	if p.RequestLimit < atOnce {
-		sent += time.Duration(p.Connections) * time.Second / ownLimit
-	}
-	return time.Duration(p.services())*writeTime + 2*controlplane.Start + p.rampTime() + 2*sent + 4*quiet + 3*sampled
+	return time.Duration(p.services())*writeTime + 2*controlplane.Start + p.rampTime() + 2*sent + p.admission() + 4*quiet + 3*sampled
 }
 
-// ownLimit is istiod's own limit on one core, in new streams a second.
-const ownLimit = 20
+// admission is how long istiod takes to admit all proxies at once.
+func (p *Params) admission() time.Duration {
+	limit := p.RequestLimit
+	if limit == 0 {
+		limit = mesh.RequestLimit(1)
+	}
+	return time.Duration(float64(p.Connections) / limit * float64(time.Second))
+}

@@ -6,10 +6,11 @@
 // how the proxies came, and on whether all of them were sent everything at once. So the
 // laws have the same form and different coefficients:
 //
-//	base + a x endpoints + b x connections + c x connections x endpoints that a proxy sees
+//	base + a x endpoints + b x connections + c x connections x (endpoints that a proxy sees)^e
 //
-// The coefficients are no theory. They are fitted to measurements of real istiods that
-// are committed with the package (Measurements), by least squares of relative errors, and
+// The coefficients are no theory, nor is the exponent, 1, 3/4 or 1/2. They are fitted to
+// measurements of real istiods that are committed with the package (Measurements), by
+// least squares of relative errors, and
 // a prediction is an interval for one more measurement of the same kind: same program,
 // same settings, same kind of mesh (services of ten endpoints each). What the model says
 // of another istiod or another mesh is an extrapolation, and Source says from where.

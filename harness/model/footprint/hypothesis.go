@@ -22,18 +22,23 @@ type Verdict struct {
 	Against []string
 }
 
-// Against holds the hypothesis' coefficients against the intervals of a law's at a level.
-// What it leaves out is 0.
-func (h Hypothesis) Against(l Law, level float64) Verdict {
+// Against holds the hypothesis against measurements: its coefficients against the
+// intervals at a level of those of a law that is in proportion to the endpoints, as it
+// is, where what it leaves out is 0.
+func (h Hypothesis) Against(all []Observation, level float64) (Verdict, error) {
+	l, err := FitProportional(all)
+	if err != nil {
+		return Verdict{}, err
+	}
 	says := [terms]float64{Base: h.Base, PerPair: h.PerPair}
 	v := Verdict{Accepted: true}
-	for i, name := range TermNames() {
+	for i, name := range [terms]string{"istiod alone", "per endpoint", "per connection", "per connection and endpoint"} {
 		if in := l.Term(i, level); !in.Contains(says[i]) {
 			v.Accepted = false
 			v.Against = append(v.Against, fmt.Sprintf("%s: %s, measured %s (%s to %s)", name, Bytes(says[i]), Bytes(in.Value), Bytes(in.Low), Bytes(in.High)))
 		}
 	}
-	return v
+	return v, nil
 }
 
 // Bytes writes a number of bytes for people, with three digits: "83.1 B", "240 MB".

@@ -23,10 +23,16 @@ type Load struct {
 const terms = 4
 
 // row is what the coefficients of a law are multiplied with.
-func (l Load) row() [terms]float64 {
+func (l Load) row(exponent float64) [terms]float64 {
 	n := float64(l.Connections)
-	return [terms]float64{1, float64(l.Endpoints), n, n * float64(l.Visible)}
+	return [terms]float64{1, float64(l.Endpoints), n, n * math.Pow(float64(l.Visible), exponent)}
 }
+
+// Proportional is the exponent of a law that grows with the visible endpoints as they do.
+const Proportional = 1
+
+// Exponents are those that a law may have.
+func Exponents() []float64 { return []float64{Proportional, 0.75, 0.5} }
 
 // Places of the terms.
 const (
@@ -38,7 +44,7 @@ const (
 
 // TermNames are what the terms are called, in their order.
 func TermNames() [terms]string {
-	return [terms]string{"istiod alone", "per endpoint", "per connection", "per connection and visible endpoint"}
+	return [terms]string{"istiod alone", "per endpoint", "per connection", "per connection and visible endpoint (to the exponent)"}
 }
 
 // Observation is a measured number of bytes, more than 0.
@@ -49,6 +55,8 @@ type Observation struct {
 
 // Law is a fitted law. Its errors are relative: the greater a value, the greater they are.
 type Law struct {
+	// Exponent of the visible endpoints in the last term.
+	Exponent float64
 	// Coefficients of the terms, in bytes.
 	Coefficients [terms]float64
 	// Scatter is the relative standard deviation of a measurement from the law.
@@ -63,10 +71,28 @@ type Law struct {
 // ErrTooFew is returned for measurements that do not decide over a law.
 var ErrTooFew = errors.New("the measurements do not tell the terms of the law apart")
 
-// Fit fits a law by least squares of the relative errors: each equation is divided by
-// its measured value (Draper and Smith, Applied Regression Analysis, 3rd edition, 9.2).
+// Fit fits a law of the exponent with the least scatter, which takes a measurement as a
+// term does.
 func Fit(all []Observation) (Law, error) {
-	freedom := len(all) - terms
+	var best Law
+	for _, exponent := range Exponents() {
+		l, err := fit(all, exponent, len(all)-terms-1)
+		if err != nil {
+			return Law{}, err
+		}
+		if best.Freedom == 0 || l.Scatter < best.Scatter {
+			best = l
+		}
+	}
+	return best, nil
+}
+
+// FitProportional fits a law that grows with the visible endpoints as they do.
+func FitProportional(all []Observation) (Law, error) { return fit(all, Proportional, len(all)-terms) }
+
+// fit fits a law by least squares of the relative errors: each equation is divided by
+// its measured value (Draper and Smith, Applied Regression Analysis, 3rd edition, 9.2).
+func fit(all []Observation, exponent float64, freedom int) (Law, error) {
 	if freedom < 1 {
 		return Law{}, fmt.Errorf("%d measurements for %d terms: %w", len(all), terms, ErrTooFew)
 	}
@@ -76,7 +102,7 @@ func Fit(all []Observation) (Law, error) {
 		if !(o.Bytes > 0) || math.IsInf(o.Bytes, 0) {
 			return Law{}, fmt.Errorf("a measurement of %g bytes, expected more than 0", o.Bytes)
 		}
-		row := o.row()
+		row := o.row(exponent)
 		for i := range terms {
 			right[i] += row[i] / o.Bytes
 			for j := range terms {
@@ -84,7 +110,7 @@ func Fit(all []Observation) (Law, error) {
 			}
 		}
 	}
-	l := Law{Freedom: freedom}
+	l := Law{Exponent: exponent, Freedom: freedom}
 	var ok bool
 	if l.spread, ok = inverse(normal); !ok {
 		return Law{}, ErrTooFew
@@ -117,7 +143,7 @@ func (l Law) Term(term int, level float64) Interval {
 
 // At is the law's value, in bytes.
 func (l Law) At(load Load) float64 {
-	row, sum := load.row(), 0.0
+	row, sum := load.row(l.Exponent), 0.0
 	for i, c := range l.Coefficients {
 		sum += c * row[i]
 	}
@@ -127,7 +153,7 @@ func (l Law) At(load Load) float64 {
 // Predict is what one more measurement will be, in the part level of all cases, in bytes:
 // the law's own uncertainty and a measurement's scatter together. It is never below 0.
 func (l Law) Predict(load Load, level float64) Interval {
-	row, v := load.row(), l.At(load)
+	row, v := load.row(l.Exponent), l.At(load)
 	variance := v * v
 	for i := range terms {
 		for j := range terms {

@@ -62,10 +62,24 @@ func TestALawIsFoundInItsOwnValues(t *testing.T) {
 				rt.Errorf("%s: %g, want %g", footprint.TermNames()[i], got.Coefficients[i], want[i])
 			}
 		}
-		if got.Scatter > 1e-6 || got.Freedom != len(grid())-4 {
+		if got.Scatter > 1e-6 || got.Exponent != footprint.Proportional || got.Freedom != len(grid())-5 {
 			rt.Errorf("scatter %g with %d degrees of freedom", got.Scatter, got.Freedom)
 		}
 	})
+}
+
+func TestTheExponentIsTheOneOfTheLeastScatter(t *testing.T) {
+	t.Parallel()
+	for _, want := range footprint.Exponents() {
+		var all []footprint.Observation
+		for _, load := range grid() {
+			n := float64(load.Connections)
+			all = append(all, footprint.Observation{Load: load, Bytes: 1e8 + 1e5*n + 1e4*n*math.Pow(float64(load.Visible), want)})
+		}
+		if got, err := footprint.Fit(all); err != nil || got.Exponent != want || got.Scatter > 1e-6 {
+			t.Errorf("exponent %g with scatter %g, want %g, error %v", got.Exponent, got.Scatter, want, err)
+		}
+	}
 }
 
 // Of measurements that scatter as the model has it, so many coefficients and so many
@@ -77,7 +91,7 @@ func TestIntervalsHoldWhatTheyPromise(t *testing.T) {
 	next := footprint.Load{Connections: 300, Endpoints: 4000, Visible: 4000}
 	inside, terms := 0, [4]int{}
 	for range runs {
-		l, err := footprint.Fit(observe(typical, scatter, random))
+		l, err := footprint.FitProportional(observe(typical, scatter, random))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +127,7 @@ func TestWhatDoesNotDecideIsNoLaw(t *testing.T) {
 		few  bool
 	}{
 		{"none", nil, true},
-		{"as many as terms", []footprint.Observation{all[0], all[3], all[12], all[15]}, true},
+		{"as many as terms and the exponent", []footprint.Observation{all[0], all[3], all[7], all[12], all[15]}, true},
 		{"one load ten times", same, true},
 		{"no endpoints", append(all[:4:4], all[:4]...), true},
 		{"no bytes", append(all[:12:12], footprint.Observation{}), false},
@@ -150,11 +164,11 @@ func TestAHypothesisIsAcceptedWhereItIsTheLaw(t *testing.T) {
 		{"connections that cost by themselves", law{h.Base, 0, 5e6, h.PerPair}, 1},
 		{"nothing of it", law{h.Base / 2, 1e5, 5e6, h.PerPair / 2}, 4},
 	} {
-		l, err := footprint.Fit(observe(c.of, 0.01, rand.New(rand.NewPCG(3, 3))))
+		v, err := h.Against(observe(c.of, 0.01, rand.New(rand.NewPCG(3, 3))), 0.999)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := h.Against(l, 0.999); v.Accepted != (c.against == 0) || len(v.Against) != c.against {
+		if v.Accepted != (c.against == 0) || len(v.Against) != c.against {
 			t.Errorf("%s: %+v", c.name, v)
 		}
 	}
@@ -172,7 +186,7 @@ func TestBytesAreWrittenWithThreeDigits(t *testing.T) {
 }
 
 func ExampleLaw_Predict() {
-	l, _ := footprint.Fit([]footprint.Observation{
+	l, _ := footprint.FitProportional([]footprint.Observation{
 		{Load: footprint.Load{}, Bytes: 100e6}, {Load: footprint.Load{Endpoints: 1000, Visible: 1000}, Bytes: 102e6},
 		{Load: footprint.Load{Connections: 100}, Bytes: 110e6}, {Load: footprint.Load{Connections: 100, Endpoints: 1000, Visible: 1000}, Bytes: 152e6},
 		{Load: footprint.Load{Connections: 100, Endpoints: 1000, Visible: 100}, Bytes: 116e6},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Quantity is a question about a replica's memory.
@@ -49,20 +50,20 @@ type Measurement struct {
 	Sent float64 `json:"sent"`
 }
 
-// Of are the observations of a quantity in a measurement: that of no connection is part
-// of each law.
-func (m Measurement) Of(q Quantity) []Observation {
-	idle := Load{Endpoints: m.Endpoints, Visible: m.Visible}
-	with := func(before, after float64) []Observation { return []Observation{{idle, before}, {m.Load, after}} }
+// of are the observations of a quantity in a measurement. The live heap has a law from
+// the first connection on; a peak has one where there is something that it is a peak of:
+// what is under way of a push is no less for few connections.
+func (m Measurement) of(q Quantity) []Observation {
 	switch q {
 	case Live:
-		return append(with(m.LiveIdle, m.LiveRamp), Observation{m.Load, m.LiveBurst})
+		idle := Load{Endpoints: m.Endpoints, Visible: m.Visible}
+		return []Observation{{idle, m.LiveIdle}, {m.Load, m.LiveRamp}, {m.Load, m.LiveBurst}}
 	case Ramp:
-		return with(m.Idle, m.Ramp)
+		return []Observation{{m.Load, m.Ramp}}
 	case Push:
-		return with(m.Idle, m.Push)
+		return []Observation{{m.Load, m.Push}}
 	case Burst:
-		return with(m.Idle, m.Burst)
+		return []Observation{{m.Load, m.Burst}}
 	}
 	return nil
 }
@@ -83,17 +84,21 @@ func Measurements() ([]Measurement, error) {
 // ErrUnknownQuantity is a programming error.
 var ErrUnknownQuantity = errors.New("unknown quantity of memory")
 
+// ObservationsOf are those of a quantity in measurements, none if it is unknown.
+func ObservationsOf(q Quantity, all []Measurement) []Observation {
+	var out []Observation
+	for _, m := range all {
+		out = append(out, m.of(q)...)
+	}
+	return out
+}
+
 // FitOf fits the law of a quantity to measurements.
 func FitOf(q Quantity, all []Measurement) (Law, error) {
-	var seen []Observation
-	for _, m := range all {
-		of := m.Of(q)
-		if of == nil {
-			return Law{}, fmt.Errorf("%w %q", ErrUnknownQuantity, q)
-		}
-		seen = append(seen, of...)
+	if !slices.Contains(Quantities(), q) {
+		return Law{}, fmt.Errorf("%w %q", ErrUnknownQuantity, q)
 	}
-	l, err := Fit(seen)
+	l, err := Fit(ObservationsOf(q, all))
 	if err != nil {
 		return Law{}, fmt.Errorf("%s: %w", q, err)
 	}
