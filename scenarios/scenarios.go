@@ -9,6 +9,7 @@ import (
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/scenarios/autoscaledupdate"
 	"reckon.dev/reckon/scenarios/eviction"
+	"reckon.dev/reckon/scenarios/istiodcost"
 	"reckon.dev/reckon/scenarios/istiodmasseviction"
 	"reckon.dev/reckon/scenarios/istiodrestart"
 	"reckon.dev/reckon/scenarios/istiodscaleout"
@@ -25,7 +26,23 @@ import (
 
 // All returns every scenario, in the order in which they are listed.
 func All() []scenario.Scenario {
-	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}, scaling.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}, revisions.Scenario{}, statefulsetpartition.Scenario{}, eviction.Scenario{}, autoscaledupdate.Scenario{}, istiodmasseviction.Scenario{}, istiodscaleout.Scenario{}, istiodrestart.Scenario{}, istiodthrottle.Scenario{}}
+	return []scenario.Scenario{
+		rollbackwindow.Scenario{},
+		rollbackabort.Scenario{},
+		rollingupdate.Scenario{},
+		scaling.Scenario{},
+		singlereplica.Scenario{},
+		stalledupdate.Scenario{},
+		revisions.Scenario{},
+		statefulsetpartition.Scenario{},
+		eviction.Scenario{},
+		autoscaledupdate.Scenario{},
+		istiodmasseviction.Scenario{},
+		istiodscaleout.Scenario{},
+		istiodrestart.Scenario{},
+		istiodthrottle.Scenario{},
+		istiodcost.Scenario{},
+	}
 }
 
 // Names lists their names.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"reckon.dev/reckon/harness/cgroup"
 	"reckon.dev/reckon/harness/cluster"
@@ -24,6 +25,7 @@ import (
 type controlPlane struct {
 	istiods
 	*proxies
+	*pulse
 }
 
 var _ stage.ControlPlane = (*controlPlane)(nil)
@@ -37,6 +39,12 @@ type istiods interface {
 // scripted says whether the script decides over istiod and its proxies.
 func (r *run) scripted() bool {
 	return slices.Contains(r.scenario.Needs(r.params), cluster.ScriptedMesh)
+}
+
+// AwaitConnected waits until every proxy is connected to a replica that was not taken
+// away.
+func (c *controlPlane) AwaitConnected(ctx context.Context, limit time.Duration) error {
+	return c.awaitConnected(ctx, c.Replicas(), limit)
 }
 
 // close ends the proxies, if they are still there, and the replicas.
@@ -57,23 +65,31 @@ var istiodMetrics = []string{
 // they count is in their first bucket.
 var istiodBuckets = []string{"pilot_xds_push_time", "pilot_proxy_convergence_time"}
 
+// memoryInterval is short: memory that a burst takes may be given back a second later.
+const memoryInterval = 250 * time.Millisecond
+
 // observer records what becomes of replicas and samples each. Those that are Ready
 // are told to ready.
-func (r *run) observer(fail context.CancelCauseFunc, rec *record.Recorder, ready func([]istio.Endpoint)) istio.Observer {
+func (r *run) observer(fail context.CancelCauseFunc, rec *record.Recorder, pulse *pulse, ready func([]istio.Endpoint)) istio.Observer {
 	return istio.Observer{
 		Now:   rec.Now,
 		Event: func(e recording.Replica) { rec.Observe(recording.Fact{Replica: &e}) },
 		Ready: ready,
-		Began: func(ctx context.Context, replica string, metrics incluster.Endpoint) {
-			go rec.Sample(ctx, record.Metrics(istio.Name+"/"+replica, sampleInterval, record.Page{
-				URL: metrics.URL, HTTP: metrics.HTTP, Prefixes: istiodMetrics, Buckets: istiodBuckets, Labels: map[string]string{"replica": replica},
-			}))
+		Began: func(ctx context.Context, replica string, metrics incluster.Endpoint, pid int) {
+			labels := map[string]string{"replica": replica}
+			go rec.Sample(ctx, pulse.watch(ctx, replica, record.Metrics(istio.Name+"/"+replica, sampleInterval, record.Page{
+				URL: metrics.URL, HTTP: metrics.HTTP, Prefixes: istiodMetrics, Buckets: istiodBuckets, Labels: labels,
+			})))
+			if pid > 0 {
+				go rec.Sample(ctx, record.Memory("memory/"+replica, memoryInterval, pid, labels))
+			}
 		},
 		Limited: func(ctx context.Context, replica string, read func() (cgroup.Stat, error)) {
 			machine(rec, runtime.NumCPU())
 			go rec.Sample(ctx, limitSampler(replica, read))
 		},
-		Fail: func(err error) { fail(&partFault{istio.Name, err}) },
+		Sampled: func(s recording.Sample) { rec.Observe(recording.Fact{Sample: &s}) },
+		Fail:    func(err error) { fail(&partFault{istio.Name, err}) },
 	}
 }
 
@@ -119,20 +135,27 @@ func (r *run) istiodOf(ctx context.Context, version string) (toolchain.Artifact,
 	return r.engine.Builder.Build(ctx, req)
 }
 
-// census is what is known of which proxies have begun and were admitted.
+// census is what is known of which proxies have begun, were admitted, and are
+// connected to which replica.
 type census struct {
 	mu              sync.Mutex
 	begun, admitted map[string]bool
+	connected       map[string]string
 	waiting         []headcount
 }
 
 // headcount is somebody who waits for so many.
 type headcount struct {
 	begun, admitted int
-	reached         chan struct{}
+	// connected is how many are connected to one of the replicas.
+	connected int
+	to        []string
+	reached   chan struct{}
 }
 
-func newCensus() *census { return &census{begun: map[string]bool{}, admitted: map[string]bool{}} }
+func newCensus() *census {
+	return &census{begun: map[string]bool{}, admitted: map[string]bool{}, connected: map[string]string{}}
+}
 
 // see takes in what became of a connection.
 func (c *census) see(f recording.Fact) {
@@ -146,6 +169,9 @@ func (c *census) see(f recording.Fact) {
 		c.begun[f.Connection.Proxy] = true
 	case recording.Connected:
 		c.admitted[f.Connection.Proxy] = true
+		c.connected[f.Connection.Proxy] = f.Connection.Replica
+	case recording.Closed, recording.Left:
+		delete(c.connected, f.Connection.Proxy)
 	default:
 		return
 	}
@@ -154,18 +180,38 @@ func (c *census) see(f recording.Fact) {
 
 // tell says whether a headcount is reached. Holds the lock.
 func (c *census) tell(h headcount) bool {
-	reached := len(c.begun) >= h.begun && len(c.admitted) >= h.admitted
+	reached := len(c.begun) >= h.begun && len(c.admitted) >= h.admitted && (h.connected == 0 || c.at(h.to) >= h.connected)
 	if reached {
 		close(h.reached)
 	}
 	return reached
 }
 
+// at counts those that are connected to one of the replicas. Holds the lock.
+func (c *census) at(replicas []string) int {
+	n := 0
+	for _, replica := range c.connected {
+		if slices.Contains(replicas, replica) {
+			n++
+		}
+	}
+	return n
+}
+
 // reached is closed once so many have begun and so many were ever admitted.
 func (c *census) reached(begun, admitted int) <-chan struct{} {
+	return c.await(headcount{begun: begun, admitted: admitted})
+}
+
+// reconnected is closed once so many are connected to one of the replicas.
+func (c *census) reconnected(proxies int, to []string) <-chan struct{} {
+	return c.await(headcount{connected: proxies, to: to})
+}
+
+func (c *census) await(h headcount) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h := headcount{begun, admitted, make(chan struct{})}
+	h.reached = make(chan struct{})
 	if !c.tell(h) {
 		c.waiting = append(c.waiting, h)
 	}

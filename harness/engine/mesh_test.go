@@ -275,6 +275,71 @@ func TestIstiodAsProcessesLosesAReplica(t *testing.T) {
 	}
 }
 
+// measureTwo has the memory of an istiod measured, and that of another, which takes over
+// all of its proxies.
+func measureTwo(ctx context.Context, st *stage.Stage) error {
+	mesh := st.ControlPlane
+	settle := func() error { return mesh.AwaitQuiet(ctx, 2*time.Second, time.Minute) }
+	if err := mesh.Deploy(ctx, stage.Istiod{Replicas: 1, RequestLimit: 100, MemoryLimit: 1 << 30}); err != nil {
+		return err
+	}
+	if err := mesh.Connect(ctx, stage.Fleet{Proxies: manyProxies, Together: true, Over: time.Second}); err != nil {
+		return err
+	}
+	if err := errors.Join(settle(), mesh.Collect(ctx, "istiod-0", "before"), mesh.Scale(ctx, 2)); err != nil {
+		return err
+	}
+	if err := mesh.AwaitReady(ctx, 2, time.Minute); err != nil {
+		return err
+	}
+	if _, err := mesh.Evict(ctx, []string{"istiod-0"}, stage.Eviction{By: "SIGKILL", ReplacedAfter: -1}); err != nil {
+		return err
+	}
+	if err := mesh.AwaitConnected(ctx, time.Minute); err != nil {
+		return err
+	}
+	return errors.Join(settle(), mesh.Collect(ctx, "istiod-1", "after"), mesh.Disconnect(ctx))
+}
+
+func TestTheMemoryOfIstiodIsMeasured(t *testing.T) {
+	needsBinaries(t)
+	m := newMeshRun(t, cluster.Embedded, measureTwo)
+	if err := m.record(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]string{}
+	for _, f := range m.facts {
+		if s := f.Sample; s != nil && s.Series == recording.LiveHeap && s.Value > 1e6 {
+			at[s.Labels["replica"]] = s.Labels["at"]
+		}
+	}
+	if at["istiod-0"] != "before" || at["istiod-1"] != "after" {
+		t.Errorf("live heaps of %v", at)
+	}
+	for _, series := range []string{recording.ResidentMemory, recording.PeakMemory, recording.AnonymousMemory} {
+		if sum, replicas := m.peak(series); replicas != 2 || sum < 30e6 {
+			t.Errorf("%s reached %g in %d replicas", series, sum, replicas)
+		}
+	}
+	to := map[string]string{}
+	for _, f := range m.facts {
+		if s := f.Sample; s != nil && s.Series == "go_gc_gomemlimit_bytes" && s.Value != 1<<30/10*9 {
+			t.Errorf("%s has a GOMEMLIMIT of %g", s.Labels["replica"], s.Value)
+		}
+		if c := f.Connection; c != nil && c.Event == recording.Connected {
+			to[c.Proxy] = c.Replica
+		}
+	}
+	for proxy, replica := range to {
+		if replica != "istiod-1" {
+			t.Errorf("%s is connected to %s in the end", proxy, replica)
+		}
+	}
+	if len(to) != manyProxies {
+		t.Errorf("%d proxies were connected", len(to))
+	}
+}
+
 // What a script leaves when it is interrupted must not be left.
 func TestAnInterruptEndsIstiodAndTheProxies(t *testing.T) {
 	needsBinaries(t)

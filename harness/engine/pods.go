@@ -162,13 +162,14 @@ func (s *podSite) controlPlane(fail context.CancelCauseFunc, rec *record.Recorde
 	}
 	all := r.newProxies(s.watching, fail, rec)
 	all.fleet = &fleetPods{proxies: all, client: s.client, image: s.images[trafficProgram].Ref}
+	pulse := newPulse(r.engine.Clock)
 	held, err := istio.Hold(s.watching, installed, istio.DeploymentConfig{
-		Kube: kube, Chart: s.chart, Metrics: installed.Metrics, Clock: r.engine.Clock, Observer: r.observer(fail, rec, func([]istio.Endpoint) {}),
+		Kube: kube, Chart: s.chart, Metrics: installed.Metrics, Clock: r.engine.Clock, Observer: r.observer(fail, rec, pulse, func([]istio.Endpoint) {}),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &controlPlane{proxies: all, istiods: held}, nil
+	return &controlPlane{proxies: all, pulse: pulse, istiods: held}, nil
 }
 
 // throttleInterval is about half of that at which kubelets read cgroups (10 s,

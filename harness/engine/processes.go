@@ -105,7 +105,8 @@ func (s *processSite) controlPlane(ctx context.Context, fail context.CancelCause
 	}
 	all, fleet := r.newProxies(ctx, fail, rec), &fleetProcess{host: host, binary: binary, fail: fail}
 	all.fleet = fleet
-	return &controlPlane{proxies: all, istiods: istio.NewProcesses(istio.ProcessConfig{
+	pulse := newPulse(r.engine.Clock)
+	return &controlPlane{proxies: all, pulse: pulse, istiods: istio.NewProcesses(istio.ProcessConfig{
 		Supervisor: host.Supervisor(), Ports: host.ReservePorts, Dir: host.LogDir(), Kubeconfig: r.cluster.Kubeconfig(), Clock: r.engine.Clock,
 		Binary: func(ctx context.Context, version string) (string, error) {
 			a, err := r.istiodOf(ctx, version)
@@ -114,7 +115,7 @@ func (s *processSite) controlPlane(ctx context.Context, fail context.CancelCause
 			}
 			return a.Path("pilot-discovery")
 		},
-		Observer: r.observer(fail, rec, fleet.setReady),
+		Observer: r.observer(fail, rec, pulse, fleet.setReady),
 	})}, nil
 }
 

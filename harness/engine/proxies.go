@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -81,6 +82,9 @@ func (p *proxies) Connect(ctx context.Context, of stage.Fleet) error {
 		"fleet", "-client=" + fleetName, "-cohort=" + fleetName, "-proxies=" + strconv.Itoa(of.Proxies),
 		"-together=" + strconv.FormatBool(of.Together), "-close-on-goaway=" + strconv.FormatBool(of.CloseOnGoAway),
 	}
+	if of.Over > 0 {
+		args = append(args, "-over="+of.Over.String())
+	}
 	if !of.Together {
 		args = append(args, "-age="+of.ConnectionAge.String(), "-grace="+of.Grace.String())
 	}
@@ -113,6 +117,24 @@ func (p *proxies) Grow(ctx context.Context, more int, over time.Duration) error 
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// awaitConnected waits until every proxy is connected to one of the replicas.
+func (p *proxies) awaitConnected(ctx context.Context, to []string, limit time.Duration) error {
+	if p.spec == nil {
+		return errors.New("no proxies are connected")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, stage.ErrNotReached)
+	defer cancel()
+	select {
+	case <-p.census.reconnected(p.total, to):
+		return nil
+	case <-ctx.Done():
+		if err := context.Cause(ctx); !errors.Is(err, stage.ErrNotReached) {
+			return err
+		}
+		return fmt.Errorf("%d proxies connected to %s: %w within %s", p.total, strings.Join(to, ", "), stage.ErrNotReached, limit)
 	}
 }
 

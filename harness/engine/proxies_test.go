@@ -120,7 +120,15 @@ func TestProxiesFollowWhoIsReady(t *testing.T) {
 	}
 	g.fleet.setReady(g.at[1:])
 	g.a.Stop()
-	g.awaits("all are with b", func() bool { return g.b.Open() == 20 })
+	if err := g.awaitConnected(ctx, []string{"b"}, 2*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if g.b.Open() != 20 {
+		t.Errorf("b has %d streams when all are connected to it", g.b.Open())
+	}
+	if err := g.awaitConnected(ctx, []string{"a"}, time.Millisecond); !errors.Is(err, stage.ErrNotReached) {
+		t.Errorf("all are connected to a: %v", err)
+	}
 	if err := g.Grow(ctx, 5, 100*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}

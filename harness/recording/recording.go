@@ -312,6 +312,19 @@ const (
 	MachineCPUs = "machine_cpu_cores"
 )
 
+// Names of the samples of a replica's memory, in bytes, with the label "replica".
+const (
+	// ResidentMemory is what is in memory of a process, PeakMemory the most that ever
+	// was, and AnonymousMemory the part of what is that is no copy of a file: the
+	// program's own text is no part of it.
+	ResidentMemory  = "memory_resident_bytes"
+	PeakMemory      = "memory_peak_bytes"
+	AnonymousMemory = "memory_anonymous_bytes"
+	// LiveHeap is what a Go program's heap holds once its garbage was collected, which
+	// the script had it do. The label "at" is what the script calls the occasion.
+	LiveHeap = "heap_live_bytes"
+)
+
 // Call is a write of ours: what was asked of the API server, what it said, how
 // long it took (nanoseconds). T is the time of the answer.
 type Call struct {

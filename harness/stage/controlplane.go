@@ -13,6 +13,12 @@ import (
 type ControlPlane interface {
 	Replicas
 	Proxies
+	// AwaitConnected waits until every proxy is connected to a replica that was not
+	// taken away. After the limit it returns ErrNotReached.
+	AwaitConnected(ctx context.Context, limit time.Duration) error
+	// AwaitQuiet waits until no replica has sent any configuration for so long, as its
+	// metrics say once a second. After the limit it returns ErrNotReached.
+	AwaitQuiet(ctx context.Context, quiet, limit time.Duration) error
 }
 
 // Replicas are istiod's.
@@ -33,6 +39,9 @@ type Replicas interface {
 	// AwaitReady waits until exactly so many replicas are there and all are Ready.
 	// After the limit it returns ErrNotReached.
 	AwaitReady(ctx context.Context, replicas int, limit time.Duration) error
+	// Collect lets a replica collect its garbage, and records what its heap holds then
+	// (recording.LiveHeap) under the name of an occasion. Only processes can be asked.
+	Collect(ctx context.Context, replica, at string) error
 }
 
 // Proxies are a fleet of those that connect to istiod.
@@ -64,6 +73,9 @@ type Istiod struct {
 	// OwnProcs: nobody sets GOMAXPROCS, and Go's runtime chooses one. Of processes
 	// only, for the chart always sets it.
 	OwnProcs bool
+	// MemoryLimit is a limit in bytes; 0: none. A pod is killed beyond it. A process is
+	// only told of it, as istiod tells itself: GOMEMLIMIT is nine tenths of it.
+	MemoryLimit int64
 	// Args are further arguments.
 	Args []string
 }
@@ -91,4 +103,6 @@ type Fleet struct {
 	// CloseOnGoAway: proxies leave when they are asked to. Otherwise they wait until
 	// they are cut off, as pilot-agent does.
 	CloseOnGoAway bool
+	// Over is how long it takes until all have begun, evenly; 0: they begin at once.
+	Over time.Duration
 }

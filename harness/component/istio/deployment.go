@@ -118,6 +118,9 @@ func chartOf(spec stage.Istiod) Config {
 		limit = resource.NewMilliQuantity(int64(spec.CPULimit), resource.DecimalSI)
 	}
 	c.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: *limit}
+	if spec.MemoryLimit > 0 {
+		c.Resources.Limits[corev1.ResourceMemory] = *resource.NewQuantity(spec.MemoryLimit, resource.BinarySI)
+	}
 	if spec.RequestLimit > 0 {
 		c.Env[requestLimit] = number(spec.RequestLimit)
 	}
@@ -161,7 +164,8 @@ func rolling(maxSurge int) map[string]any {
 
 // sameTemplate says whether pods of two specs would be the same.
 func sameTemplate(a, b stage.Istiod) bool {
-	return a.Version == b.Version && a.ConnectionAge == b.ConnectionAge && a.RequestLimit == b.RequestLimit && cpus(a) == cpus(b) && a.CPULimit == b.CPULimit && slices.Equal(a.Args, b.Args)
+	return a.Version == b.Version && a.ConnectionAge == b.ConnectionAge && a.RequestLimit == b.RequestLimit && a.MemoryLimit == b.MemoryLimit &&
+		cpus(a) == cpus(b) && a.CPULimit == b.CPULimit && slices.Equal(a.Args, b.Args)
 }
 
 // Scale changes the number of replicas.

@@ -62,7 +62,7 @@ func hold(t *testing.T, pods ...string) *held {
 		Metrics: func(string) incluster.Endpoint { return incluster.Endpoint{} },
 		Chart:   func(context.Context, string, *Config) error { return nil },
 		Observer: Observer{
-			Now: func() time.Duration { return 0 }, Ready: func([]Endpoint) {}, Began: func(context.Context, string, incluster.Endpoint) {},
+			Now: func() time.Duration { return 0 }, Ready: func([]Endpoint) {}, Began: func(context.Context, string, incluster.Endpoint, int) {},
 			Event: h.event, Fail: func(err error) { h.mu.Lock(); defer h.mu.Unlock(); h.failed = errors.Join(h.failed, err) },
 		},
 	})
@@ -279,12 +279,12 @@ func TestTheChartHasWhatTheSpecSays(t *testing.T) {
 		}
 		return d
 	}
-	d := deploymentOf(t, stage.Istiod{Replicas: 4, ConnectionAge: time.Minute, RequestLimit: 2.5, CPUs: 2, Args: []string{"--shutdownDuration=1s"}}, rolling(3))
+	d := deploymentOf(t, stage.Istiod{Replicas: 4, ConnectionAge: time.Minute, RequestLimit: 2.5, CPUs: 2, MemoryLimit: 1 << 30, Args: []string{"--shutdownDuration=1s"}}, rolling(3))
 	if roll := d.Spec.Strategy.RollingUpdate; *d.Spec.Replicas != 4 || roll.MaxSurge.String() != "3" || roll.MaxUnavailable.String() != "0" {
 		t.Errorf("replicas %d, rolled by %+v", *d.Spec.Replicas, roll)
 	}
 	c := d.Spec.Template.Spec.Containers[0]
-	if c.Resources.Limits.Cpu().String() != "2" || !strings.Contains(strings.Join(c.Args, " "), "--keepaliveMaxServerConnectionAge 1m0s") || !slices.Contains(c.Args, "--shutdownDuration=1s") {
+	if c.Resources.Limits.Cpu().String() != "2" || c.Resources.Limits.Memory().String() != "1Gi" || !strings.Contains(strings.Join(c.Args, " "), "--keepaliveMaxServerConnectionAge 1m0s") || !slices.Contains(c.Args, "--shutdownDuration=1s") {
 		t.Errorf("limits %v, args %q", c.Resources.Limits, c.Args)
 	}
 	for _, want := range []string{"PILOT_MAX_REQUESTS_PER_SECOND 2.5", tellName + " false", "GOMAXPROCS limits.cpu"} {
@@ -297,7 +297,7 @@ func TestTheChartHasWhatTheSpecSays(t *testing.T) {
 		t.Errorf("a limit of 600m is %s", got)
 	}
 	own := deploymentOf(t, stage.Istiod{Replicas: 1}, nil).Spec.Template.Spec.Containers[0]
-	if own.Resources.Limits.Cpu().String() != "1" || slices.ContainsFunc(own.Env, func(e corev1.EnvVar) bool { return e.Name == requestLimit }) {
+	if own.Resources.Limits.Cpu().String() != "1" || !own.Resources.Limits.Memory().IsZero() || slices.ContainsFunc(own.Env, func(e corev1.EnvVar) bool { return e.Name == requestLimit }) {
 		t.Errorf("istiod's own: limits %v, env %v", own.Resources.Limits, own.Env)
 	}
 }

@@ -73,8 +73,9 @@ func (p *Processes) command(name string, at ports) process.Spec {
 	if !p.spec.OwnProcs {
 		env = append(env, "GOMAXPROCS="+strconv.Itoa(cpus(p.spec)))
 	}
+	env = append(append(env, limitEnv(p.spec)...), memoryEnv(p.spec)...)
 	return process.Spec{
-		Name: name, Path: p.binary, Args: append(args, p.spec.Args...), Env: append(env, limitEnv(p.spec)...), Dir: p.cfg.Dir,
+		Name: name, Path: p.binary, Args: append(args, p.spec.Args...), Env: env, Dir: p.cfg.Dir,
 		LogPath: filepath.Join(p.cfg.Dir, name+".log"),
 	}
 }
@@ -97,6 +98,16 @@ func limitEnv(spec stage.Istiod) []string {
 	return []string{requestLimit + "=" + number(spec.RequestLimit)}
 }
 
+// memoryEnv is what istiod would tell itself in a pod with such a limit: automemlimit,
+// which its main package imports, sets nine tenths of it
+// (pilot/cmd/pilot-discovery/main.go:21, 1.31; automemlimit v0.7.5, memlimit.go:20).
+func memoryEnv(spec stage.Istiod) []string {
+	if spec.MemoryLimit == 0 {
+		return nil
+	}
+	return []string{"GOMEMLIMIT=" + strconv.FormatInt(spec.MemoryLimit/10*9, 10)}
+}
+
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 func (p *Processes) writeMesh() error {
@@ -117,6 +128,8 @@ func checkSpec(spec stage.Istiod) error {
 		return errors.New("a negative request limit, which istiod takes for its own default")
 	case spec.CPULimit < 0:
 		return fmt.Errorf("a CPU limit of %d thousandths of a core, expected more than 0, or 0 for none", spec.CPULimit)
+	case spec.MemoryLimit < 0:
+		return fmt.Errorf("memory limit %d, expected a positive one in bytes, or 0 for none", spec.MemoryLimit)
 	}
 	return nil
 }

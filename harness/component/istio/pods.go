@@ -70,7 +70,7 @@ func (d *Deployment) see(ctx context.Context, now *corev1.Pod) {
 		i = len(d.pods)
 		d.pods = append(d.pods, &pod{uid: now.UID, name: now.Name, unwatch: cancel, restarts: restartsOf(now)})
 		d.event(now.Name, recording.ReplicaStarted, int64(at))
-		d.cfg.Began(watching, now.Name, d.cfg.Metrics(now.Name))
+		d.cfg.Began(watching, now.Name, d.cfg.Metrics(now.Name), 0)
 	}
 	p := d.pods[i]
 	ready := now.DeletionTimestamp == nil && isReady(now)

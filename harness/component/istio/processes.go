@@ -85,6 +85,7 @@ type Processes struct {
 type replica struct {
 	name       string
 	address    string
+	metrics    string // HOST:PORT
 	generation int
 	process    *process.Process
 	unwatch    context.CancelFunc
@@ -224,7 +225,7 @@ func (p *Processes) find(names []string) ([]*replica, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(serving, func(r *replica) bool { return r.name == name })
 		if i < 0 || slices.Contains(out, serving[i]) {
-			return nil, fmt.Errorf("no replica %q of istiod is there to evict (once): there are %s", name, namesOf(serving))
+			return nil, fmt.Errorf("no replica %q of istiod is there (once): there are %s", name, namesOf(serving))
 		}
 		out = append(out, serving[i])
 	}

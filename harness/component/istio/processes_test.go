@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -41,8 +42,8 @@ func TestMain(m *testing.M) {
 // what the further arguments of a spec say.
 func playDiscovery(args []string) int {
 	f := flag.NewFlagSet("discovery", flag.ContinueOnError)
-	at := f.String("httpAddr", "", "")
-	for _, ignored := range []string{"kubeconfig", "meshConfig", "namespace", "grpcAddr", "monitoringAddr", "secureGRPCAddr", "httpsAddr", "ctrlz_port", "keepaliveMaxServerConnectionAge"} {
+	at, metrics := f.String("httpAddr", "", ""), f.String("monitoringAddr", "", "")
+	for _, ignored := range []string{"kubeconfig", "meshConfig", "namespace", "grpcAddr", "secureGRPCAddr", "httpsAddr", "ctrlz_port", "keepaliveMaxServerConnectionAge"} {
 		f.String(ignored, "", "")
 	}
 	play := f.String("play", "", "")
@@ -64,6 +65,12 @@ func playDiscovery(args []string) int {
 		time.Sleep(50 * time.Millisecond)
 		os.Exit(0)
 	}()
+	debug, err := net.Listen("tcp", *metrics)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	go func() { fmt.Println(http.Serve(debug, http.HandlerFunc(pprof.Index))) }()
 	fmt.Println(http.ListenAndServe(*at, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 	return 1
 }
@@ -74,10 +81,11 @@ type rig struct {
 	t   *testing.T
 	sup *process.Supervisor
 
-	mu     sync.Mutex
-	events []recording.Replica
-	ready  []string
-	failed chan error
+	mu      sync.Mutex
+	samples []recording.Sample
+	events  []recording.Replica
+	ready   []string
+	failed  chan error
 }
 
 func newRig(t *testing.T, change ...func(*ProcessConfig)) *rig {
@@ -89,7 +97,8 @@ func newRig(t *testing.T, change ...func(*ProcessConfig)) *rig {
 		Binary: func(context.Context, string) (string, error) { return os.Args[0], nil },
 		Observer: Observer{
 			Now: func() time.Duration { return time.Since(base) }, Event: r.event, Ready: r.setReady,
-			Began: func(context.Context, string, incluster.Endpoint) {}, Limited: func(context.Context, string, func() (cgroup.Stat, error)) {}, Fail: func(err error) { r.failed <- err },
+			Sampled: r.sampled, Began: func(context.Context, string, incluster.Endpoint, int) {},
+			Limited: func(context.Context, string, func() (cgroup.Stat, error)) {}, Fail: func(err error) { r.failed <- err },
 		},
 	}
 	for _, c := range change {
@@ -135,6 +144,12 @@ func (r *rig) event(e recording.Replica) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, e)
+}
+
+func (r *rig) sampled(s recording.Sample) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.samples = append(r.samples, s)
 }
 
 func (r *rig) setReady(all []Endpoint) {
@@ -415,6 +430,8 @@ func TestWhatCannotBeDoneIsRefused(t *testing.T) {
 		"a restart without surge":  {func() error { return r.Restart(ctx, stage.Istiod{Replicas: 1}, 0) }, "surge of 0"},
 		"a negative scale":         {func() error { return r.Scale(ctx, -1) }, "-1 replicas"},
 		"a limit that is none":     {func() error { return r.Restart(ctx, stage.Istiod{Replicas: 1, RequestLimit: -1}, 1) }, "request limit"},
+		"less memory than none":    {func() error { return r.Restart(ctx, stage.Istiod{Replicas: 1, MemoryLimit: -1}, 1) }, "memory limit -1"},
+		"the heap of none":         {func() error { return r.Collect(ctx, "istiod-7", "now") }, "istiod-0, istiod-1"},
 		"a way for pods":           {func() error { _, err := r.Evict(ctx, nil, stage.Eviction{By: "eviction"}); return err }, "SIGSTOP"},
 		"one that is not there":    {func() error { _, err := r.Evict(ctx, []string{"istiod-7"}, now); return err }, "istiod-0, istiod-1"},
 		"the same one named twice": {func() error { _, err := r.Evict(ctx, []string{"istiod-0", "istiod-0"}, now); return err }, `"istiod-0"`},
@@ -428,19 +445,55 @@ func TestWhatCannotBeDoneIsRefused(t *testing.T) {
 	r.settle("istiod-0", "istiod-1")
 }
 
+func TestTheLiveHeapIsWhatACollectionLeaves(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.deploy(1)
+	if err := r.Collect(t.Context(), "istiod-0", "idle"); err != nil {
+		t.Fatal(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.samples) != 1 {
+		t.Fatalf("samples %+v, want one", r.samples)
+	}
+	s := r.samples[0]
+	if s.Series != recording.LiveHeap || s.Labels["replica"] != "istiod-0" || s.Labels["at"] != "idle" || s.Value < 1e4 || s.Value > 1e9 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestAProfileWithoutItsNumbersIsNoHeap(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		profile string
+		want    float64
+		err     string
+	}{
+		"as Go writes it": {"heap profile: 1: 2\n# runtime.MemStats\n# Alloc = 7\n# HeapAlloc = 4096\n# HeapIdle = 9\n", 4096, ""},
+		"an empty one":    {"", 0, "without the line"},
+		"no number":       {"# HeapAlloc = many\n", 0, "no number of bytes"},
+	} {
+		got, err := heapAlloc(strings.NewReader(c.profile))
+		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %g, error %v", name, got, err)
+		}
+	}
+}
+
 func TestTheCommandHasWhatTheSpecSays(t *testing.T) {
 	t.Parallel()
 	p := NewProcesses(ProcessConfig{Dir: "/logs", Kubeconfig: "/kube"})
 	defer p.Close(context.Background())
 	at := ports{http: 1, xds: 2, metrics: 3}
-	p.spec = stage.Istiod{ConnectionAge: time.Minute, RequestLimit: 2.5, CPUs: 2, Args: []string{"--shutdownDuration=1s"}}
+	p.spec = stage.Istiod{ConnectionAge: time.Minute, RequestLimit: 2.5, CPUs: 2, MemoryLimit: 1000, Args: []string{"--shutdownDuration=1s"}}
 	got := p.command("istiod-4", at)
 	for _, want := range []string{"--httpAddr=127.0.0.1:1", "--grpcAddr=127.0.0.1:2", "--monitoringAddr=127.0.0.1:3", "--keepaliveMaxServerConnectionAge=1m0s", "--shutdownDuration=1s", "--meshConfig=/logs/istiod-mesh.yaml"} {
 		if !slices.Contains(got.Args, want) {
 			t.Errorf("no argument %s among %q", want, got.Args)
 		}
 	}
-	for _, want := range []string{"POD_NAME=istiod-4", "GOMAXPROCS=2", "PILOT_MAX_REQUESTS_PER_SECOND=2.5"} {
+	for _, want := range []string{"POD_NAME=istiod-4", "GOMAXPROCS=2", "PILOT_MAX_REQUESTS_PER_SECOND=2.5", "GOMEMLIMIT=900"} {
 		if !slices.Contains(got.Env, want) {
 			t.Errorf("no variable %s among %q", want, got.Env)
 		}
@@ -454,7 +507,7 @@ func TestTheCommandHasWhatTheSpecSays(t *testing.T) {
 		t.Errorf("left to Go's runtime: %q", got.Env)
 	}
 	p.spec = stage.Istiod{}
-	if got := p.command("istiod-4", at); !slices.Contains(got.Env, "GOMAXPROCS=1") || strings.Contains(fmt.Sprint(got), "keepalive") || strings.Contains(fmt.Sprint(got), requestLimit) {
+	if got := p.command("istiod-4", at); !slices.Contains(got.Env, "GOMAXPROCS=1") || strings.Contains(fmt.Sprint(got), "keepalive") || strings.Contains(fmt.Sprint(got), requestLimit) || strings.Contains(fmt.Sprint(got), "GOMEMLIMIT") {
 		t.Errorf("istiod's own: %v", got)
 	}
 }

@@ -88,7 +88,7 @@ func (p *Processes) start() {
 		return
 	}
 	at := ports{http: got[0], xds: got[1], metrics: got[2]}
-	r := &replica{name: name, address: loopback(at.xds), generation: p.generation}
+	r := &replica{name: name, address: loopback(at.xds), metrics: loopback(at.metrics), generation: p.generation}
 	if err := p.launch(r, p.command(name, at)); err != nil {
 		p.fail(err)
 		return
@@ -98,7 +98,7 @@ func (p *Processes) start() {
 	r.unwatch = cancel
 	p.replicas = append(p.replicas, r)
 	p.event(r, recording.ReplicaStarted, p.cfg.Now())
-	p.cfg.Began(ctx, name, incluster.Endpoint{URL: "http://" + loopback(at.metrics) + "/metrics", HTTP: p.http})
+	p.cfg.Began(ctx, name, incluster.Endpoint{URL: "http://" + r.metrics + "/metrics", HTTP: p.http}, r.process.PID())
 	if r.group != nil {
 		p.cfg.Limited(ctx, name, r.group.Stat)
 	}
