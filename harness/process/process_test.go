@@ -67,6 +67,32 @@ func TestTeeDeliversEveryLineInOrder(t *testing.T) {
 	}
 }
 
+func TestAChildStartsFromWhereItIsToBe(t *testing.T) {
+	sup := newTestSupervisor(t, Options{})
+	spec := roleSpec(t, "sleep")
+	var forkedFrom int
+	spec.Within = func(attributes *syscall.SysProcAttr, start func() error) error {
+		forkedFrom = syscall.Gettid()
+		if attributes.Pdeathsig != syscall.SIGKILL {
+			t.Errorf("attributes %+v", attributes)
+		}
+		return start()
+	}
+	p := mustStart(t, sup, spec)
+	if !p.Running() || forkedFrom == 0 {
+		t.Errorf("running %v, forked from thread %d", p.Running(), forkedFrom)
+	}
+	spec.Within = func(_ *syscall.SysProcAttr, start func() error) error {
+		return errors.Join(start(), errors.New("no way back"))
+	}
+	if _, err := sup.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "no way back") {
+		t.Errorf("error %v", err)
+	}
+	if running := sup.Running(); len(running) != 1 {
+		t.Errorf("%d children, want the first", len(running))
+	}
+}
+
 func TestTailStopsAtThisStart(t *testing.T) {
 	sup := newTestSupervisor(t, Options{})
 	spec := roleSpec(t, "lines")
@@ -174,14 +200,15 @@ func TestDetachedChildSurvivesAndCanBeFound(t *testing.T) {
 	if !child.Alive() {
 		t.Fatal("the detached child died with its parent")
 	}
-	strays, err := Marked(func(m Mark) bool { return m.Cluster == "pdeathsig" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := slices.ContainsFunc(strays, func(s Stray) bool { return s.Identity == child && s.Mark.Name == "child" })
-	if !found {
-		t.Errorf("child %s not among strays %v", child, strays)
-	}
+	// Its environment is there a moment after Start has returned: the pipe that tells
+	// of the exec closes first (Linux fs/exec.c, begin_new_exec).
+	eventually(t, "child found", func() bool {
+		strays, err := Marked(func(m Mark) bool { return m.Cluster == "pdeathsig" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(strays, func(s Stray) bool { return s.Identity == child && s.Mark.Name == "child" })
+	})
 	if err := child.Kill(context.Background()); err != nil {
 		t.Fatal(err)
 	}

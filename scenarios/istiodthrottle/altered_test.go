@@ -12,6 +12,12 @@ import (
 // recorded is a real istiod with a limit of 600m.
 const recorded = "../../results/baselines/istiod-throttle-small-pushes-cpu-600m-1"
 
+// Kubelets read the counts of a pod every ten seconds.
+func TestRealRecordingsPass(t *testing.T) {
+	t.Parallel()
+	doctored.Pass(t, recorded, "testdata/kind")
+}
+
 func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 	t.Parallel()
 	times := func(series string, factor float64) func(tp *doctored.Tape) {

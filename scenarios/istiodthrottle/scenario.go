@@ -87,7 +87,7 @@ const (
 func (Scenario) Check(params any, _ map[string]string) error {
 	p := params.(*Params)
 	if p.CPU < leastCPU || p.CPU > mostCPU {
-		return scenario.Refuse("cpu", "%s is not between %s (with less, istiod does not get ready) and %s", p.CPU, leastCPU, mostCPU)
+		return scenario.Refuse("cpu", "%s is not between %s (with less, CPU time decides how fast istiod admits proxies) and %s", p.CPU, leastCPU, mostCPU)
 	}
 	if least := int(leastSpan.Seconds() * p.admitted() / part); p.Connections < least {
 		return scenario.Refuse("connections", "%d are admitted too soon to tell at what rate: expected %d or more", p.Connections, least)

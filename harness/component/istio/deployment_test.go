@@ -253,6 +253,7 @@ func TestWhatPodsCannotDoIsRefused(t *testing.T) {
 		"one that is not there":   {func() error { _, err := h.Evict(ctx, []string{"x"}, stage.Eviction{By: "force"}); return err }, "there are a"},
 		"a restart before any":    {func() error { return h.Restart(ctx, stage.Istiod{Replicas: 1}, 1) }, "not deployed yet"},
 		"a restart without surge": {func() error { return h.Restart(ctx, stage.Istiod{Replicas: 1}, 0) }, "surge of 0"},
+		"Go's own GOMAXPROCS":     {func() error { return h.Deploy(ctx, stage.Istiod{Replicas: 1, OwnProcs: true}) }, "always sets GOMAXPROCS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := c.do(); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -432,6 +432,7 @@ func TestWhatCannotBeDoneIsRefused(t *testing.T) {
 		"a limit that is none":     {func() error { return r.Restart(ctx, stage.Istiod{Replicas: 1, RequestLimit: -1}, 1) }, "request limit"},
 		"less memory than none":    {func() error { return r.Restart(ctx, stage.Istiod{Replicas: 1, MemoryLimit: -1}, 1) }, "memory limit -1"},
 		"the heap of none":         {func() error { return r.Collect(ctx, "istiod-7", "now") }, "istiod-0, istiod-1"},
+		"less CPU than none":       {func() error { return r.Restart(ctx, stage.Istiod{Replicas: 1, CPULimit: -1}, 1) }, "CPU limit of -1"},
 		"a way for pods":           {func() error { _, err := r.Evict(ctx, nil, stage.Eviction{By: "eviction"}); return err }, "SIGSTOP"},
 		"one that is not there":    {func() error { _, err := r.Evict(ctx, []string{"istiod-7"}, now); return err }, "istiod-0, istiod-1"},
 		"the same one named twice": {func() error { _, err := r.Evict(ctx, []string{"istiod-0", "istiod-0"}, now); return err }, `"istiod-0"`},
@@ -478,6 +479,46 @@ func TestAProfileWithoutItsNumbersIsNoHeap(t *testing.T) {
 		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: %g, error %v", name, got, err)
 		}
+	}
+}
+
+// A replica with a limit is in a group of its own, and the group goes with it.
+func TestALimitOnCPUIsEnforcedAndTold(t *testing.T) {
+	t.Parallel()
+	type told struct {
+		replica string
+		stat    cgroup.Stat
+		err     error
+	}
+	limited := make(chan told, 2)
+	r := newRig(t, func(c *ProcessConfig) {
+		c.Limited = func(_ context.Context, replica string, read func() (cgroup.Stat, error)) {
+			s, err := read()
+			limited <- told{replica, s, err}
+		}
+	})
+	err := r.Deploy(t.Context(), stage.Istiod{Replicas: 1, CPULimit: 600})
+	if errors.Is(err, cgroup.ErrUnsupported) {
+		<-r.failed
+		if !strings.Contains(err.Error(), "a CPU limit of 600m for istiod-0") || !strings.Contains(err.Error(), "run as root") {
+			t.Errorf("error %v", err)
+		}
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := <-limited; got.replica != "istiod-0" || got.err != nil {
+		t.Errorf("told of %+v", got)
+	}
+	r.mu.Lock()
+	events := len(r.events)
+	r.mu.Unlock()
+	if err := r.Close(t.Context()); err != nil || events != 2 {
+		t.Errorf("%d events: %v", events, err)
+	}
+	if left, err := filepath.Glob("/sys/fs/cgroup/*/reckon-" + fmt.Sprint(os.Getpid()) + "-*"); err != nil || len(left) > 0 {
+		t.Errorf("groups left: %q, %v", left, err)
 	}
 }
 
