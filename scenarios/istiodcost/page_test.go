@@ -30,11 +30,8 @@ func (b baseline) fitted() bool { return strings.HasPrefix(b.header.Cell, "istio
 func baselines(t *testing.T) (fitted, others []baseline) {
 	t.Helper()
 	files, err := filepath.Glob("../../results/baselines/istiod-cost-*/recording.jsonl.zst")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Skip("no baselines of istiod-cost are committed yet")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no baselines of istiod-cost: %v", err)
 	}
 	for _, file := range files {
 		b := load(t, file)
@@ -140,14 +137,14 @@ func table(b *bytes.Buffer, head ...string) {
 
 func row(b *bytes.Buffer, cells ...string) { fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | ")) }
 
-// against is the seed's law for a load, and by how much it is off what was measured.
+// against is the hypothesis for a load, and by how much it is off what was measured.
 func against(m footprint.Measurement, measured float64) string {
-	says := footprint.Seed().At(m.Load)
+	says := footprint.Reported().At(m.Load)
 	return fmt.Sprintf("%s (x %.2f)", footprint.Bytes(says), says/measured)
 }
 
 func gridTable(b *bytes.Buffer, all []baseline) {
-	b.WriteString("\nMemory. Peaks are the most that was ever resident by then; `x` is the seed's law by the measured burst.\n")
+	b.WriteString("\nMemory. Peaks are the most that was ever resident by then; `x` is the hypothesis by the measured burst.\n")
 	table(b, "endpoints", "connections", "no connections", "slow ramp", "full push", "burst", "live heap: none", "after the ramp", "after the burst", "240 MB + 400 B x N x E")
 	for _, x := range all {
 		m := x.Measurement
@@ -183,7 +180,7 @@ func verdicts(t *testing.T, b *bytes.Buffer, all []footprint.Measurement) {
 	b.WriteString("\nThe hypothesis 240 MB + 400 B x connections x endpoints, against each law at 95 %.\n")
 	table(b, "law", "verdict", "what the law does not have")
 	for _, q := range footprint.Quantities() {
-		v, err := footprint.Seed().Against(footprint.ObservationsOf(q, all), confidence)
+		v, err := footprint.Reported().Against(footprint.ObservationsOf(q, all), confidence)
 		if err != nil {
 			t.Fatal(err)
 		}

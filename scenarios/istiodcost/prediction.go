@@ -168,8 +168,8 @@ func (p *Params) tables(laws laws) []judge.Table {
 		often, rarely := l.Predict(load, confidence), l.Predict(load, judge.DefaultLevel)
 		here.Rows = append(here.Rows, []string{string(q), footprint.Bytes(often.Value), span(often), span(rarely)})
 	}
-	seed := footprint.Bytes(footprint.Seed().At(load))
-	here.Rows = append(here.Rows, []string{"240 MB + 400 B x connections x endpoints", seed, "-", "-"})
+	reported := footprint.Bytes(footprint.Reported().At(load))
+	here.Rows = append(here.Rows, []string{"240 MB + 400 B x connections x endpoints", reported, "-", "-"})
 	return []judge.Table{here, terms}
 }
 

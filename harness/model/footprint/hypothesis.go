@@ -6,9 +6,9 @@ import "fmt"
 // pair of a connection and an endpoint in the mesh. It has no other terms.
 type Hypothesis struct{ Base, PerPair float64 }
 
-// Seed is the law that an operator of a large mesh fitted to the working set of istiod's
+// Reported is the law that an operator of a large mesh fitted to the working set of istiod's
 // pods, day by day: "240 MB + 400 B x connections per pod x endpoints in the cluster".
-func Seed() Hypothesis { return Hypothesis{Base: 240e6, PerPair: 400} }
+func Reported() Hypothesis { return Hypothesis{Base: 240e6, PerPair: 400} }
 
 // At is the hypothesis' value, in bytes.
 func (h Hypothesis) At(l Load) float64 {

@@ -152,7 +152,7 @@ func TestPredictionsAreNeverNegative(t *testing.T) {
 
 func TestAHypothesisIsAcceptedWhereItIsTheLaw(t *testing.T) {
 	t.Parallel()
-	h := footprint.Seed()
+	h := footprint.Reported()
 	for _, c := range []struct {
 		name    string
 		of      law
