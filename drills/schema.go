@@ -145,6 +145,10 @@ func scenarioSchema(s scenario.Scenario, options *jsonschema.ForOptions) (*jsons
 		if f.Anonymous || property == nil {
 			continue
 		}
+		if f.Tag.Get("derived") != "" { // nobody writes it
+			delete(params.Properties, name)
+			continue
+		}
 		bound(property, f.Tag.Get("min"), f.Tag.Get("max"))
 		if enum := f.Tag.Get("enum"); enum != "" {
 			property.Enum = anys(strings.Split(enum, ","))

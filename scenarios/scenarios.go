@@ -20,11 +20,12 @@ import (
 	"reckon.dev/reckon/scenarios/singlereplica"
 	"reckon.dev/reckon/scenarios/stalledupdate"
 	"reckon.dev/reckon/scenarios/statefulsetpartition"
+	"reckon.dev/reckon/scenarios/upgradenoop"
 )
 
 // All returns every scenario, in the order in which they are listed.
 func All() []scenario.Scenario {
-	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}, scaling.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}, revisions.Scenario{}, statefulsetpartition.Scenario{}, eviction.Scenario{}, autoscaledupdate.Scenario{}, istiodmasseviction.Scenario{}, istiodscaleout.Scenario{}, istiodrestart.Scenario{}}
+	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, upgradenoop.Scenario{}, rollingupdate.Scenario{}, scaling.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}, revisions.Scenario{}, statefulsetpartition.Scenario{}, eviction.Scenario{}, autoscaledupdate.Scenario{}, istiodmasseviction.Scenario{}, istiodscaleout.Scenario{}, istiodrestart.Scenario{}}
 }
 
 // Names lists their names.

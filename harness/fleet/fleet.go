@@ -51,7 +51,9 @@ type Fleet struct {
 	Others []Object
 	// LeftOut are objects of known kinds that no Rollout needs on simulated pods.
 	LeftOut []Remark
-	// Problems are what could not be read or is of an unknown kind, and references
+	// Unknown are objects of kinds that are not loaded, whatever they are.
+	Unknown []Remark
+	// Problems are what could not be read, objects that are there twice, and references
 	// that lead nowhere.
 	Problems []Remark
 	// Digest identifies the objects that are loaded, with their places.
@@ -88,6 +90,19 @@ func Read(fsys fs.FS, namespace string) (*Fleet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the fleet: %w", err)
 	}
+	return f.of(all, namespace)
+}
+
+// Of is a fleet of objects that were made and not read.
+func Of(objects []*unstructured.Unstructured, namespace string) (*Fleet, error) {
+	all := make([]Object, len(objects))
+	for i, o := range objects {
+		all[i] = Object{Unstructured: o, File: "generated", Line: i + 1}
+	}
+	return (&Fleet{}).of(all, namespace)
+}
+
+func (f *Fleet) of(all []Object, namespace string) (*Fleet, error) {
 	f.sort(all, namespace)
 	if len(f.Rollouts) == 0 {
 		return nil, fmt.Errorf("the fleet has no Rollout: expected manifests of kind Rollout in files that end with %s%s", strings.Join(extensions, ", "), f.first())

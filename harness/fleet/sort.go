@@ -59,7 +59,7 @@ func (f *Fleet) sort(all []Object, namespace string) {
 		case slices.Contains(needless, o.GetKind()):
 			f.LeftOut = append(f.LeftOut, Remark{o.Place(), o.String() + ": not needed, pods are simulated"})
 		default:
-			f.Problems = append(f.Problems, Remark{o.Place(), fmt.Sprintf("%s of %s: a kind that is not loaded", o, o.GetAPIVersion())})
+			f.Unknown = append(f.Unknown, Remark{o.Place(), fmt.Sprintf("%s of %s: a kind that is not loaded", o, o.GetAPIVersion())})
 		}
 	}
 	f.connect()
@@ -82,6 +82,10 @@ func settle(o *Object, namespace string) {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	for _, field := range []string{"resourceVersion", "uid", "creationTimestamp", "generation", "managedFields", "selfLink", "ownerReferences", "finalizers"} {
 		delete(metadata, field)
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	for _, name := range []string{"rollout.argoproj.io/revision", "kubectl.kubernetes.io/last-applied-configuration"} {
+		delete(annotations, name)
 	}
 }
 
@@ -112,14 +116,14 @@ func (f *Fleet) connect() {
 }
 
 // scales is the kind that an autoscaler scales.
-func scales(o Object) string { return text(o.Object, "spec", "scaleTargetRef", "kind") }
+func scales(o Object) string { return Text(o.Object, "spec", "scaleTargetRef", "kind") }
 
 // Scaled names the Rollouts that an autoscaler of the fleet scales, "namespace/name".
 func (f *Fleet) Scaled() []string {
 	var out []string
 	for _, o := range f.Others {
 		if o.GetKind() == "HorizontalPodAutoscaler" {
-			out = append(out, o.GetNamespace()+"/"+text(o.Object, "spec", "scaleTargetRef", "name"))
+			out = append(out, o.GetNamespace()+"/"+Text(o.Object, "spec", "scaleTargetRef", "name"))
 		}
 	}
 	return out
