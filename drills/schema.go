@@ -147,6 +147,7 @@ func scenarioSchema(s scenario.Scenario, options *jsonschema.ForOptions) (*jsons
 		}
 		if f.Tag.Get("derived") != "" { // nobody writes it
 			delete(params.Properties, name)
+			params.PropertyOrder = slices.DeleteFunc(params.PropertyOrder, func(property string) bool { return property == name })
 			continue
 		}
 		bound(property, f.Tag.Get("min"), f.Tag.Get("max"))

@@ -82,7 +82,7 @@ func (c *releases) Start(ctx context.Context, version string) error {
 
 func (c *releases) Ended() error {
 	if c.running == nil {
-		return nil
+		return fmt.Errorf("a controller that lives: %w: none was started", stage.ErrNotReached)
 	}
 	if err := c.running.Process.Err(); err != nil {
 		return fmt.Errorf("a controller that lives: %w: %w", stage.ErrNotReached, err)

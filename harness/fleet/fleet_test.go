@@ -77,11 +77,11 @@ func TestWhatIsNotLoadedIsListedWithItsLine(t *testing.T) {
 		want []string
 	}{
 		{f.Problems, []string{
-			"a.yaml:7: has no apiVersion", "a.yaml:11: ", "a.yaml:13: ", "a.yaml:15: is no object",
+			"a.yaml:8: has no apiVersion", "a.yaml:12: ", "a.yaml:14: ", "a.yaml:16: is no object",
 			"b.yaml:1: Rollout shop/cart was read from a.yaml:1 already",
 			"d.yaml:1: Rollout drill/lost refers to Service drill/active,", "d.yaml:1: Rollout drill/lost refers to Deployment drill/gone,",
 		}},
-		{f.Unknown, []string{"c.yaml:1: KafkaTopic drill"}},
+		{f.Unknown, []string{"c.yaml:1: KafkaTopic orders"}},
 		{f.LeftOut, []string{"c.yaml:5: Secret", "c.yaml:9: Deployment drill/other: no Rollout needs it"}},
 	} {
 		got := texts(c.list)

@@ -12,7 +12,7 @@ type Controller interface {
 	// Start starts a release and returns once it is healthy. One that ends before, or
 	// does not get healthy, is an ErrNotReached with the end of its log.
 	Start(ctx context.Context, version string) error
-	// Ended says how the controller that was started last ended by itself, as an
-	// ErrNotReached; nil while it runs.
+	// Ended says that no controller runs, or how the one that was started last ended by
+	// itself, as an ErrNotReached; nil while it runs.
 	Ended() error
 }

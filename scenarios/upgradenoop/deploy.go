@@ -43,7 +43,7 @@ func (s *script) deploy(ctx context.Context) error {
 	}
 	return s.await(ctx, "every Rollout Healthy", s.members, func(_ Member, v *series.View) bool {
 		return v.Status.Phase == string(v1alpha1.RolloutPhaseHealthy) || v.Spec.Paused
-	})
+	}, nil)
 }
 
 // makeUp makes what a Rollout's pods need to be admitted and the fleet does not have.
@@ -91,22 +91,45 @@ func (s *script) update(ctx context.Context) error {
 			return err
 		}
 	}
-	updated := func(m Member) bool { return m.Updated && s.there(m) && m.Doubt == "" }
-	err := s.await(ctx, "every Rollout updated", s.chosen(updated), func(_ Member, v *series.View) bool {
-		return v.Metadata.Annotations[revisionAnnotation] != "1" && v.Status.CurrentPodHash != "" || v.Status.Phase == "Degraded"
-	})
-	if err != nil {
-		return err
-	}
-	if err := s.promoteAll(ctx, func(m Member) bool { return updated(m) && !m.Paused }); err != nil {
-		return err
-	}
+	updated := func(m Member) bool { return m.Updated }
+	promote := s.promotion(ctx)
 	return s.await(ctx, "every Rollout promoted or paused", s.chosen(updated), func(m Member, v *series.View) bool {
+		if v.Metadata.Annotations[revisionAnnotation] == "1" {
+			return false
+		}
 		if m.Paused {
 			return v.Status.Phase == string(v1alpha1.RolloutPhasePaused) && s.untimed(m, v)
 		}
-		return v.Status.Phase == string(v1alpha1.RolloutPhaseHealthy) && v.Status.StableRS == v.Status.CurrentPodHash
+		return healthy(v)
+	}, func(m Member, v *series.View) error {
+		if m.Paused {
+			return nil
+		}
+		return promote(m, v)
 	})
+}
+
+// healthy says whether a Rollout is Healthy and fully promoted.
+func healthy(v *series.View) bool {
+	return v.Status.Phase == string(v1alpha1.RolloutPhaseHealthy) && v.Status.StableRS == v.Status.CurrentPodHash
+}
+
+// promotion sends promote --full to a Rollout that is in the middle of an update, once
+// for each hash that it is updated to.
+func (s *script) promotion(ctx context.Context) func(Member, *series.View) error {
+	sent := map[string]bool{}
+	return func(m Member, v *series.View) error {
+		of := m.Key() + " " + v.Status.CurrentPodHash
+		if v.Status.CurrentPodHash == v.Status.StableRS || sent[of] {
+			return nil
+		}
+		sent[of] = true
+		ro := &v1alpha1.Rollout{}
+		if err := s.st.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Name}, ro); err != nil {
+			return err
+		}
+		return s.commands.PromoteFull(ctx, ro)
+	}
 }
 
 // untimed says whether a Rollout stands at a pause without end.
@@ -136,24 +159,6 @@ func (s *script) chosen(choose func(Member) bool) []Member {
 func (s *script) there(m Member) bool {
 	_, there := s.states.of(s.st.Recorder, rolloutResource, m.Key())
 	return there
-}
-
-// promoteAll sends promote --full to each chosen Rollout that is in the middle of an update.
-func (s *script) promoteAll(ctx context.Context, choose func(Member) bool) error {
-	for _, m := range s.chosen(choose) {
-		ro := &v1alpha1.Rollout{}
-		err := s.st.Client.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: m.Name}, ro)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := s.commands.PromoteFull(ctx, ro); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // prepare does to Rollouts and ReplicaSets what their fates say.

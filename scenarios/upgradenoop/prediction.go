@@ -128,8 +128,10 @@ func (k *key) claims() []judge.Claim {
 			claim(l.step("fleet under"), "no Rollout is touched but those that the model names", whole{k, i}, k.basis(k.fates, i)...),
 		)
 		out = append(out, k.memberClaims(i, l)...)
-		out = append(out, claim(l.step("status writes under"), fmt.Sprintf("a Rollout that is not touched is written %d times at most", mostWrites), writes{k, i},
-			"formula: one write for each pass that finds a difference"))
+		if slices.ContainsFunc(k.fates, func(c course) bool { return c.legs[i].Effect == rollouts.Untouched }) {
+			out = append(out, claim(l.step("status writes under"), fmt.Sprintf("a Rollout that is not touched is written %d times at most", mostWrites), writes{k, i},
+				"formula: one write for each pass that finds a difference"))
+		}
 	}
 	return append(out, k.probes()...)
 }

@@ -60,9 +60,10 @@ func (s *states) all(rec *record.Recorder) map[string]series.View {
 	return out
 }
 
-// await waits until each of the Rollouts is as it is to be. Those in doubt, and those
-// that were rejected, are not waited for.
-func (s *script) await(ctx context.Context, what string, members []Member, is func(Member, *series.View) bool) error {
+// await waits until each of the Rollouts is as it is to be, and does what helps to
+// those that are not yet; nil: nothing does. Those in doubt, and those that were
+// rejected, are not waited for.
+func (s *script) await(ctx context.Context, what string, members []Member, is func(Member, *series.View) bool, help func(Member, *series.View) error) error {
 	begin := s.st.Clock.Now()
 	if err := s.st.Recorder.Sync(ctx, rolloutResource); err != nil {
 		return err
@@ -71,9 +72,16 @@ func (s *script) await(ctx context.Context, what string, members []Member, is fu
 		missing := ""
 		now := s.states.all(s.st.Recorder)
 		for _, m := range members {
-			if v, there := now[m.Key()]; there && m.Doubt == "" && !is(m, &v) {
-				missing = fmt.Sprintf("%s is %s: %s", m.Key(), v.Status.Phase, v.Status.Message)
+			v, there := now[m.Key()]
+			if !there || m.Doubt != "" || is(m, &v) {
+				continue
+			}
+			missing = fmt.Sprintf("%s is %s: %s", m.Key(), v.Status.Phase, v.Status.Message)
+			if help == nil {
 				break
+			}
+			if err := help(m, &v); err != nil {
+				return err
 			}
 		}
 		if missing == "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -143,7 +144,11 @@ func (s *script) watch(ctx context.Context) error {
 }
 
 // probe asks the fleet, after the last version was watched, for what it did before.
+// Without a controller there is nobody to ask.
 func (s *script) probe(ctx context.Context) error {
+	if s.st.Controller.Ended() != nil {
+		return nil
+	}
 	for _, act := range []struct {
 		step string
 		do   func(context.Context) error
@@ -219,7 +224,9 @@ func (s *script) scale(ctx context.Context) error {
 
 // promote promotes fully whatever is not.
 func (s *script) promote(ctx context.Context) error {
-	if err := s.promoteAll(ctx, func(Member) bool { return true }); err != nil {
+	awake := func(m Member) bool { return !m.frozen() }
+	err := s.await(ctx, "every Rollout promoted", s.chosen(awake), func(_ Member, v *series.View) bool { return healthy(v) }, s.promotion(ctx))
+	if err != nil {
 		return err
 	}
 	return s.calm(ctx)
@@ -233,12 +240,7 @@ func (s *script) patch(ctx context.Context, version, kind, namespace, name strin
 	return nil
 }
 
-// settled says whether a Rollout is at rest, in the phase that it is to have if it
-// can come to it.
+// settled says whether a Rollout is under way to nothing.
 func settled(v *series.View) bool {
-	switch v.Status.Phase {
-	case "Healthy", "Paused", "Degraded":
-		return v.Status.Replicas == v.Status.AvailableReplicas
-	}
-	return false
+	return slices.Contains([]string{"Healthy", "Paused", "Degraded"}, v.Status.Phase)
 }
