@@ -47,6 +47,14 @@ func References(ro Object) []Reference {
 	return r.out
 }
 
+// Admission is what the pods of any workload name and a server insists on.
+func Admission(o Object) []Reference {
+	r := &referring{namespace: o.GetNamespace()}
+	r.pod(Mapping(o.Object, "spec", "template", "spec"))
+	r.pod(Mapping(o.Object, "template", "spec")) // a PodTemplate's
+	return r.out
+}
+
 type referring struct {
 	namespace string
 	out       []Reference

@@ -27,8 +27,8 @@ func (s *script) deploy(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, ro := range s.fleet.Rollouts {
-		if err := s.makeUp(ctx, ro); err != nil {
+	for _, o := range slices.Concat(s.fleet.Others, s.fleet.Rollouts) {
+		if err := s.makeUp(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -46,10 +46,10 @@ func (s *script) deploy(ctx context.Context) error {
 	}, nil)
 }
 
-// makeUp makes what a Rollout's pods need to be admitted and the fleet does not have.
-func (s *script) makeUp(ctx context.Context, ro fleet.Object) error {
-	for _, ref := range fleet.References(ro) {
-		if !ref.MadeUp || slices.ContainsFunc(s.fleet.Others, func(o fleet.Object) bool { return o.String() == ref.String() }) {
+// makeUp makes what a workload's pods need to be admitted and the fleet does not have.
+func (s *script) makeUp(ctx context.Context, workload fleet.Object) error {
+	for _, ref := range fleet.Admission(workload) {
+		if slices.ContainsFunc(s.fleet.Others, func(o fleet.Object) bool { return o.String() == ref.String() }) {
 			continue
 		}
 		version := map[string]string{"ServiceAccount": "v1", "PriorityClass": "scheduling.k8s.io/v1", "RuntimeClass": "node.k8s.io/v1"}[ref.Kind]

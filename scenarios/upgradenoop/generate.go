@@ -67,7 +67,7 @@ func (g *generator) rollout(name, fate string, strategy object, change ...func(s
 	namespace := []string{ownNamespace, otherNamespace}[g.n%2]
 	g.n++
 	spec := object{
-		"replicas": int64(replicas), "revisionHistoryLimit": int64(5), "progressDeadlineSeconds": int64(60),
+		"replicas": int64(replicas), "revisionHistoryLimit": int64(5), "progressDeadlineSeconds": int64(600),
 		"selector": object{"matchLabels": object{"app": name}},
 		"template": object{"metadata": object{"labels": object{"app": name}}, "spec": few()},
 		"strategy": strategy,
