@@ -122,7 +122,7 @@ func (s *script) change(ctx context.Context) error {
 			do   func(context.Context) error
 		}{
 			{stepStop, s.st.Controller.Stop},
-			{stepCRDs, func(ctx context.Context) error { return s.st.Controller.Install(ctx, l.to) }},
+			{stepCRDs, func(ctx context.Context) error { return s.install(ctx, l) }},
 			{stepAccept, func(ctx context.Context) error { s.compare(l, before); return s.ask(ctx, l) }},
 			{stepStart, func(ctx context.Context) error { return s.st.Controller.Start(ctx, l.to) }},
 			{stepWatch, s.watch},
@@ -133,6 +133,20 @@ func (s *script) change(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// cutTime is within what time after a change of a CRD the API server ends the watches
+// of its objects: a second for requests under way (apiextensions-apiserver
+// pkg/apiserver/customresource_handler.go, tearDown, v0.37.2), and some more.
+const cutTime = 3 * time.Second
+
+// install applies the version's CRDs, and waits until their watches were cut: the next
+// step then begins when they are served again.
+func (s *script) install(ctx context.Context, l leg) error {
+	if err := s.st.Controller.Install(ctx, l.to); err != nil {
+		return err
+	}
+	return s.st.Pass(ctx, cutTime)
 }
 
 // watch lets time go by.
