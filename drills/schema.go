@@ -155,6 +155,11 @@ func scenarioSchema(s scenario.Scenario, options *jsonschema.ForOptions) (*jsons
 		if f.Anonymous || property == nil {
 			continue
 		}
+		if f.Tag.Get("derived") != "" { // nobody writes it
+			delete(params.Properties, name)
+			params.PropertyOrder = slices.DeleteFunc(params.PropertyOrder, func(property string) bool { return property == name })
+			continue
+		}
 		bound(property, f.Tag.Get("min"), f.Tag.Get("max"))
 		if enum := f.Tag.Get("enum"); enum != "" {
 			property.Enum = anys(strings.Split(enum, ","))

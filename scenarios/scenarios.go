@@ -22,6 +22,7 @@ import (
 	"reckon.dev/reckon/scenarios/singlereplica"
 	"reckon.dev/reckon/scenarios/stalledupdate"
 	"reckon.dev/reckon/scenarios/statefulsetpartition"
+	"reckon.dev/reckon/scenarios/upgradenoop"
 )
 
 // All returns every scenario, in the order in which they are listed.
@@ -29,6 +30,7 @@ func All() []scenario.Scenario {
 	return []scenario.Scenario{
 		rollbackwindow.Scenario{},
 		rollbackabort.Scenario{},
+		upgradenoop.Scenario{},
 		rollingupdate.Scenario{},
 		scaling.Scenario{},
 		singlereplica.Scenario{},

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -53,11 +51,7 @@ func printPlan(w io.Writer, p *plan.Plan) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "CELL\tVERSIONS\tPROVIDER\tCLUSTER\tREPEAT\tEXPECTED\tGATE")
 	for _, c := range p.Cells {
-		var versions []string
-		for _, name := range slices.Sorted(maps.Keys(c.Versions)) {
-			versions = append(versions, name+" "+c.Versions[name])
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\tclaims %s, guards %s\n", c.Name, strings.Join(versions, ", "), c.Provider, clusterOf(c), c.Repeat,
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\tclaims %s, guards %s\n", c.Name, strings.Join(c.Components(), ", "), c.Provider, clusterOf(c), c.Repeat,
 			c.Expected().Round(time.Second), c.Gate.Claims, c.Gate.Guards)
 	}
 	if err := tw.Flush(); err != nil {

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -157,11 +156,8 @@ func printKey(w io.Writer, k answerKey, c plan.Cell, changed []string, basis boo
 
 // versionsOf names what a cell is about: Kubernetes, or what is under test on it.
 func versionsOf(c plan.Cell) string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(c.Versions)) {
-		if name != scenario.Kubernetes || c.Versions[scenario.ArgoRollouts] == "" {
-			out = append(out, name+" "+c.Versions[name])
-		}
-	}
+	out := slices.DeleteFunc(c.Components(), func(text string) bool {
+		return strings.HasPrefix(text, scenario.Kubernetes+" ") && c.Versions[scenario.ArgoRollouts] != ""
+	})
 	return strings.Join(out, ", ")
 }

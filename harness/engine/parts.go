@@ -11,7 +11,8 @@ import (
 	"reckon.dev/reckon/harness/toolchain"
 )
 
-// Parts are the built components of a cell, by name.
+// Parts are the built components of a cell, by name; versions that come later by
+// name and version, "argo-rollouts@v1.9.2".
 type Parts map[string]toolchain.Artifact
 
 // Components that are no part of any cell's versions.
@@ -27,34 +28,64 @@ const (
 // cluster of containers brings its own Kubernetes, as an image that its provider
 // finds or builds.
 func Requests(cell plan.Cell) []toolchain.Request {
-	out := []toolchain.Request{{Component: etcd}, {Component: kwok}}
+	var out []toolchain.Request
+	for _, w := range wanted(cell) {
+		out = append(out, w.Request)
+	}
+	return out
+}
+
+// want is a component to be built, and the name that it then has among the parts.
+type want struct {
+	part string
+	toolchain.Request
+}
+
+func wanted(cell plan.Cell) []want {
+	out := []want{{etcd, toolchain.Request{Component: etcd}}, {kwok, toolchain.Request{Component: kwok}}}
 	inPods := cluster.Offered(cell.Provider).Has(cluster.Kubelet)
 	if inPods {
 		out = nil
 	}
 	if _, mesh := cell.Versions[scenario.Istiod]; mesh || inPods {
-		out = append(out, toolchain.Request{Component: trafficProgram})
+		out = append(out, want{trafficProgram, toolchain.Request{Component: trafficProgram}})
 	}
 	for _, c := range toolchain.Catalogue() {
 		version, ok := cell.Versions[c.Name]
 		if !ok || inPods && c.Name == scenario.Kubernetes {
 			continue
 		}
-		dir, v := plan.SplitVersion(version)
-		out = append(out, toolchain.Request{Component: c.Name, Version: v, Dir: dir, Unedited: inPods})
+		for i, version := range append([]string{version}, cell.Later[c.Name]...) {
+			part := c.Name
+			if i > 0 {
+				part = later(c.Name, version)
+			}
+			dir, v := plan.SplitVersion(version)
+			out = append(out, want{part, toolchain.Request{Component: c.Name, Version: v, Dir: dir, Unedited: inPods}})
+		}
 	}
 	return out
+}
+
+func later(component, version string) string { return component + "@" + version }
+
+// partOf is the name of the part that a component of the cell is at a version.
+func partOf(cell plan.Cell, component, version string) string {
+	if version == cell.Versions[component] {
+		return component
+	}
+	return later(component, version)
 }
 
 // Build builds what a cell needs, or takes it from the cache.
 func (e *Engine) Build(ctx context.Context, cell plan.Cell) (Parts, error) {
 	parts := Parts{}
-	for _, req := range Requests(cell) {
-		a, err := e.Builder.Build(ctx, req)
+	for _, w := range wanted(cell) {
+		a, err := e.Builder.Build(ctx, w.Request)
 		if err != nil {
 			return nil, err
 		}
-		parts[req.Component] = a
+		parts[w.part] = a
 	}
 	return parts, nil
 }
@@ -71,8 +102,8 @@ func (p Parts) Path(component, program string) (string, error) {
 // Components are the header's lines about what takes part in a run of the cell.
 func (p Parts) Components(cell plan.Cell) []recording.Component {
 	var out []recording.Component
-	for _, req := range Requests(cell) {
-		a, ok := p[req.Component]
+	for _, w := range wanted(cell) {
+		a, ok := p[w.part]
 		if !ok {
 			continue
 		}

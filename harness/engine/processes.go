@@ -17,6 +17,8 @@ import (
 type processSite struct {
 	run  *run
 	mesh *controlPlane // nil where the script does not decide over istiod
+	// releases is the controller, nil where the script leaves it alone.
+	releases *releases
 }
 
 var _ site = (*processSite)(nil)
@@ -35,8 +37,14 @@ func (s *processSite) install(ctx context.Context) error {
 	if !r.has(scenario.ArgoRollouts) {
 		return nil
 	}
-	r.say("installing the CRDs of Argo Rollouts %s", r.cell.Versions[scenario.ArgoRollouts])
-	return argorollouts.Install(ctx, r.cluster.RESTConfig(), r.parts[scenario.ArgoRollouts].Assets)
+	return s.installRollouts(ctx, r.cell.Versions[scenario.ArgoRollouts])
+}
+
+// installRollouts applies the CRDs of a version.
+func (s *processSite) installRollouts(ctx context.Context, version string) error {
+	r := s.run
+	r.say("installing the CRDs of Argo Rollouts %s", version)
+	return argorollouts.Install(ctx, r.cluster.RESTConfig(), r.parts[partOf(r.cell, scenario.ArgoRollouts, version)].Assets)
 }
 
 func (s *processSite) start(ctx context.Context, fail context.CancelCauseFunc, rec *record.Recorder) error {
@@ -49,25 +57,38 @@ func (s *processSite) start(ctx context.Context, fail context.CancelCauseFunc, r
 	if !s.run.has(scenario.ArgoRollouts) {
 		return nil
 	}
-	controller, err := s.controller(ctx, rec)
+	first := s.run.cell.Versions[scenario.ArgoRollouts]
+	if s.run.replaces() {
+		s.releases = &releases{site: s, rec: rec}
+		if err := s.releases.begin(ctx, fail, first); err != nil {
+			return &partFault{argorollouts.Name, err}
+		}
+		return nil
+	}
+	controller, err := s.controller(ctx, rec, first)
 	if err != nil {
 		return &partFault{argorollouts.Name, err}
 	}
 	go watchPart(ctx, fail, argorollouts.Name, controller.Process)
-	rec.AddSampler(record.Metrics(argorollouts.Name, sampleInterval, record.Page{URL: controller.MetricsURL, Prefixes: controllerMetrics}))
+	rec.AddSampler(metricsOf(controller))
 	return nil
+}
+
+// metricsOf samples a controller.
+func metricsOf(c *argorollouts.Controller) record.Sampler {
+	return record.Metrics(argorollouts.Name, sampleInterval, record.Page{URL: c.MetricsURL, Prefixes: controllerMetrics})
 }
 
 // controllerMetrics are the prefixes of what is sampled of the controller.
 var controllerMetrics = []string{"rollout", "controller_clientset", "workqueue_depth", "process_"}
 
-func (s *processSite) controller(ctx context.Context, rec *record.Recorder) (*argorollouts.Controller, error) {
+func (s *processSite) controller(ctx context.Context, rec *record.Recorder, version string) (*argorollouts.Controller, error) {
 	r := s.run
 	host, err := s.host()
 	if err != nil {
 		return nil, err
 	}
-	binary, err := r.parts.Path(scenario.ArgoRollouts, "rollouts-controller")
+	binary, err := r.parts.Path(partOf(r.cell, scenario.ArgoRollouts, version), "rollouts-controller")
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +96,11 @@ func (s *processSite) controller(ctx context.Context, rec *record.Recorder) (*ar
 	if err != nil {
 		return nil, err
 	}
-	r.say("starting Argo Rollouts %s", r.cell.Versions[scenario.ArgoRollouts])
+	r.say("starting Argo Rollouts %s", version)
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	return argorollouts.Start(ctx, host.Supervisor(), argorollouts.Config{
-		Binary: binary, Version: r.parts.versions(r.cell)[scenario.ArgoRollouts], Kubeconfig: r.cluster.Kubeconfig(),
+		Binary: binary, Version: scenario.ModelVersion(version), Kubeconfig: r.cluster.Kubeconfig(),
 		LogDir: host.LogDir(), HealthPort: ports[0], MetricsPort: ports[1],
 		OnLine: rec.LogLine(argorollouts.Name), Clock: r.engine.Clock,
 	})
@@ -121,6 +142,9 @@ func (s *processSite) controlPlane(ctx context.Context, fail context.CancelCause
 
 // end ends istiod and the proxies. Others end with the cluster.
 func (s *processSite) end() {
+	if s.releases != nil {
+		s.releases.unwatch()
+	}
 	if s.mesh == nil {
 		return
 	}
@@ -132,6 +156,9 @@ func (s *processSite) end() {
 func (s *processSite) furnish(_ context.Context, _ context.CancelCauseFunc, _ *record.Recorder, st *stage.Stage) {
 	if s.mesh != nil {
 		st.ControlPlane = s.mesh
+	}
+	if s.releases != nil {
+		st.Controller = s.releases
 	}
 }
 

@@ -48,6 +48,12 @@ var rollouts = []schema.GroupVersionResource{
 	{Group: "networking.istio.io", Version: "v1alpha3", Resource: "destinationrules"},
 }
 
+// What a run with several versions of it records beside that.
+var upgraded = []schema.GroupVersionResource{
+	{Group: "argoproj.io", Version: "v1alpha1", Resource: "analysisruns"},
+	{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"},
+}
+
 // meshes are what a run records of istiod where it is made of pods and the script
 // decides over it.
 var meshes = []schema.GroupVersionResource{
@@ -57,16 +63,23 @@ var meshes = []schema.GroupVersionResource{
 	{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"},
 }
 
-// resources are what the run records: its namespace, and in a cluster of its
-// own also events and leases of the whole cluster.
+// resources are what the run records: its namespace, or every one where the script
+// makes some, and in a cluster of its own also events and leases of the whole cluster.
 func (r *run) resources() []record.Resource {
-	kinds := workloads
+	kinds := slices.Clone(workloads)
 	if r.has(scenario.ArgoRollouts) {
-		kinds = append(slices.Clone(kinds), rollouts...)
+		kinds = append(kinds, rollouts...)
+	}
+	if r.replaces() {
+		kinds = append(kinds, upgraded...)
+	}
+	namespace := r.namespace
+	if wide, ok := r.scenario.(scenario.Clusterwide); ok && wide.Clusterwide() {
+		namespace = ""
 	}
 	var out []record.Resource
 	for _, gvr := range kinds {
-		out = append(out, record.Resource{GVR: gvr, Namespace: r.namespace})
+		out = append(out, record.Resource{GVR: gvr, Namespace: namespace})
 	}
 	if r.scripted() && r.on.Has(cluster.Kubelet) {
 		for _, gvr := range meshes {
@@ -81,6 +94,12 @@ func (r *run) resources() []record.Resource {
 		record.Resource{GVR: schema.GroupVersionResource{Version: "v1", Resource: "events"}, Namespace: everywhere},
 		record.Resource{GVR: schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}, Namespace: everywhere},
 	)
+}
+
+// replaces says whether the script puts other versions in a component's place.
+func (r *run) replaces() bool {
+	_, ok := r.scenario.(scenario.Upgrader)
+	return ok
 }
 
 // has says whether a component is under test.

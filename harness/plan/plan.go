@@ -58,8 +58,10 @@ type Cell struct {
 	// Versions are versions or directories by component, Kubernetes included.
 	// The controller manager is there only if it differs from Kubernetes.
 	Versions map[string]string `json:"versions"`
-	Provider string            `json:"provider"`
-	Nodes    int               `json:"nodes,omitempty"`
+	// Later are the versions that the script puts in the place of those.
+	Later    map[string][]string `json:"later,omitempty"`
+	Provider string              `json:"provider"`
+	Nodes    int                 `json:"nodes,omitempty"`
 	// NodeImage is for clusters of containers: auto (or empty), build, a reference.
 	NodeImage string `json:"nodeImage,omitempty"`
 	// SharesCluster: runs with the same provider, versions and nodes use one
@@ -542,9 +544,17 @@ func atNode(node strict.Node, format string, args ...any) error {
 
 // finish checks the parameters as a whole and freezes them.
 func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from origins) error {
+	if err := load(s, params, node, from); err != nil {
+		return err
+	}
+	if err := settleReleases(cell, s, params); err != nil {
+		return atNode(node, "%v", err)
+	}
 	for _, component := range s.Components(cluster.Offered(cell.Provider)) {
-		if dir, base := SplitVersion(cell.Versions[component]); dir != "" && base == "" {
-			return atNode(node, "%s=%s: which release is the directory based on? Say %s@v1.8.2 or the like, so that it is held against that model", component, dir, dir)
+		for _, version := range append([]string{cell.Versions[component]}, cell.Later[component]...) {
+			if dir, base := SplitVersion(version); dir != "" && base == "" {
+				return atNode(node, "%s=%s: which release is the directory based on? Say %s@v1.8.2 or the like, so that it is held against that model", component, dir, dir)
+			}
 		}
 	}
 	if err := checkNeeds(cell.Provider, s, params); err != nil {
@@ -554,17 +564,7 @@ func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from 
 		return node.Errorf("%v", err)
 	}
 	if err := cmp.Or(check(s, params, ModelVersions(cell.Versions)), checkFits(cell, s, params)); err != nil {
-		field, ok := errors.AsType[*scenario.FieldError](err)
-		if !ok {
-			return fmt.Errorf("scenario %s: %w", s.Name(), err)
-		}
-		if mapping, ok := from[topField(field.Field)]; ok {
-			return mapping.At(field.Field).Errorf("%s", field.Msg)
-		}
-		if !node.IsZero() {
-			return node.At("params."+field.Field).Errorf("%s", field.Msg)
-		}
-		return fmt.Errorf("scenario %s: %w", s.Name(), err)
+		return blame(err, s, node, from)
 	}
 	raw, err := json.Marshal(params)
 	if err != nil {
@@ -581,6 +581,33 @@ func finish(cell *Cell, s scenario.Scenario, params any, node strict.Node, from 
 		expected += clusterOverhead(cell.Provider)
 	}
 	cell.ExpectedSec = expected.Seconds()
+	return nil
+}
+
+// blame says where the parameter stands that cannot be used.
+func blame(err error, s scenario.Scenario, node strict.Node, from origins) error {
+	field, ok := errors.AsType[*scenario.FieldError](err)
+	if !ok {
+		return fmt.Errorf("scenario %s: %w", s.Name(), err)
+	}
+	if mapping, ok := from[topField(field.Field)]; ok {
+		return mapping.At(field.Field).Errorf("%s", field.Msg)
+	}
+	if !node.IsZero() {
+		return node.At("params."+field.Field).Errorf("%s", field.Msg)
+	}
+	return fmt.Errorf("scenario %s: %w", s.Name(), err)
+}
+
+// load reads the files that the parameters name.
+func load(s scenario.Scenario, params any, node strict.Node, from origins) error {
+	loader, ok := s.(scenario.Loader)
+	if !ok {
+		return nil
+	}
+	if err := loader.Load(params); err != nil {
+		return blame(err, s, node, from)
+	}
 	return nil
 }
 
@@ -611,24 +638,14 @@ func topField(path string) string {
 }
 
 // SplitVersion takes apart "directory@base"; a plain version has no directory.
-func SplitVersion(v string) (dir, version string) {
-	if !strings.HasPrefix(v, ".") && !strings.Contains(v, "/") {
-		return "", v
-	}
-	dir, version, _ = strings.Cut(v, "@")
-	return dir, version
-}
+func SplitVersion(v string) (dir, version string) { return scenario.SplitVersion(v) }
 
 // ModelVersions are the versions that models are asked for: those of releases,
 // and of a directory the release that it is said to be based on.
 func ModelVersions(versions map[string]string) map[string]string {
 	out := map[string]string{}
 	for component, v := range versions {
-		dir, version := SplitVersion(v)
-		if version == "" {
-			version = dir
-		}
-		out[component] = version
+		out[component] = scenario.ModelVersion(v)
 	}
 	return out
 }

@@ -23,11 +23,11 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "sleep":
-		select {}
+		sleep()
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
-		select {}
+		sleep()
 	case "lines":
 		for i := range 40 {
 			fmt.Printf("line %d\n", i)
@@ -44,7 +44,15 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		fmt.Println(cmd.Process.Pid)
-		select {}
+		sleep()
+	}
+}
+
+// sleep never returns. An empty select is no way to: without cgo the runtime finds
+// that nothing can wake the program, and ends it.
+func sleep() {
+	for {
+		time.Sleep(time.Hour)
 	}
 }
 
@@ -60,7 +68,7 @@ func playParent() {
 		panic(err)
 	}
 	fmt.Println(p.Identity())
-	select {}
+	sleep()
 }
 
 func roleSpec(t *testing.T, role string) Spec {

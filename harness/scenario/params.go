@@ -22,10 +22,14 @@ type Param struct {
 }
 
 // Describe lists the parameters of a defaults struct, in the order of its fields.
+// Those that are tagged derived are left out: nobody sets them, a Loader fills them.
 func Describe(defaults any) []Param {
 	var out []Param
 	value := reflect.Indirect(reflect.ValueOf(defaults))
 	for _, f := range fields(value.Type()) {
+		if f.Tag.Get("derived") != "" {
+			continue
+		}
 		def, err := json.Marshal(value.FieldByIndex(f.Index).Interface())
 		if err != nil {
 			def = []byte("?")

@@ -37,6 +37,10 @@ func ControllerManagerVersion(versions map[string]string) string {
 // scenario on such a cluster: those that take part and those of the cluster.
 func Versioned(s Scenario, on cluster.Capabilities) []string {
 	out := slices.Clone(s.Components(on))
+	if u, ok := s.(Upgrader); ok {
+		chosen := u.Releases(s.Defaults())
+		out = slices.DeleteFunc(out, func(component string) bool { return chosen[component] != nil })
+	}
 	for _, name := range []string{Kubernetes, ControllerManager} {
 		if !slices.Contains(out, name) {
 			out = append(out, name)
@@ -98,4 +102,25 @@ type Sized interface {
 // their own, because they disturb it or load it so that others would notice.
 type Exclusive interface {
 	Exclusive(params any) bool
+}
+
+// Upgrader is implemented by scenarios that put other versions of a component in
+// the place of the first one while their script plays. Their parameters say which.
+type Upgrader interface {
+	// Releases are the versions by component in the order in which the script comes to
+	// them, each once: versions, or directories as in a drill's matrix.
+	Releases(params any) map[string][]string
+}
+
+// Loader is implemented by scenarios with parameters that name files.
+type Loader interface {
+	// Load reads the files into the parameters, when a run is planned. From then on the
+	// parameters say all that a prediction depends on.
+	Load(params any) error
+}
+
+// Clusterwide is implemented by scenarios whose script makes namespaces of its own:
+// every namespace is recorded.
+type Clusterwide interface {
+	Clusterwide() bool
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -15,13 +16,14 @@ import (
 )
 
 // Definition says how one series is read from a recording. Exactly one of
-// Object, Sum, Log, Call, Sample, Traffic, Fleet and Derive is set.
+// Object, Each, Sum, Log, Call, Sample, Traffic, Fleet and Derive is set.
 type Definition struct {
 	Name string
 	Unit string
 	Doc  string
 
 	Object *FromObject
+	Each   *EachObject
 	Sum    *SumOfObjects
 	Log    *FromLog
 	Call   *FromCall
@@ -41,6 +43,20 @@ type FromObject struct {
 	Namespace string
 	Value     func(*View) (Value, bool)
 	Gone      *Value
+}
+
+// EachObject reads a series of its own off each object of one resource, however
+// many there are and whatever their names: the definition's name and then
+// "/<namespace>/<name>", which Set.Beginning finds. The series of the definition's
+// own name has no points. Value returns ok = false for objects without a series.
+type EachObject struct {
+	Resource string
+	Value    func(*View) (Value, bool)
+	// Gone is the value once the object was deleted; nil leaves the last one in force.
+	Gone *Value
+	// Writes makes series of events, one for every state that was received, whether
+	// its value differs or not: how often an object was written.
+	Writes bool
 }
 
 // SumOfObjects reads a state series off all objects of one resource together:
@@ -119,7 +135,7 @@ func checkDefinitions(defs []Definition) error {
 	known := map[string]bool{}
 	for _, d := range defs {
 		sources := 0
-		for _, set := range []bool{d.Object != nil, d.Sum != nil, d.Log != nil, d.Call != nil, d.Sample != nil, d.Traffic != nil, d.Fleet != nil, d.Derive != nil} {
+		for _, set := range []bool{d.Object != nil, d.Each != nil, d.Sum != nil, d.Log != nil, d.Call != nil, d.Sample != nil, d.Traffic != nil, d.Fleet != nil, d.Derive != nil} {
 			if set {
 				sources++
 			}
@@ -158,6 +174,8 @@ type builder struct {
 	// refs name the source of points that are no object versions.
 	refs []string
 	sums map[int]*sum
+	// each are the series of single objects, by definition and then by namespace and name.
+	each map[int]map[string]*Series
 	// fleet are the events of proxies and replicas, in the order of their receipt.
 	fleet []fleetEvent
 }
@@ -171,6 +189,7 @@ func newBuilder(defs []Definition) *builder {
 		byCall:      map[string][]int{},
 		bySample:    map[string][]int{},
 		sums:        map[int]*sum{},
+		each:        map[int]map[string]*Series{},
 	}
 	for i, d := range defs {
 		s := &Series{Name: d.Name, Unit: d.Unit, Doc: d.Doc}
@@ -179,6 +198,10 @@ func newBuilder(defs []Definition) *builder {
 		case d.Object != nil:
 			s.Resources, s.stored = []string{d.Object.Resource}, true
 			b.byResource[d.Object.Resource] = append(b.byResource[d.Object.Resource], i)
+		case d.Each != nil:
+			s.Resources, s.stored = []string{d.Each.Resource}, true
+			b.byResource[d.Each.Resource] = append(b.byResource[d.Each.Resource], i)
+			b.each[i] = map[string]*Series{}
 		case d.Sum != nil:
 			s.Resources, s.stored, s.Composed = []string{d.Sum.Resource}, true, true
 			b.byResource[d.Sum.Resource] = append(b.byResource[d.Sum.Resource], i)
@@ -251,6 +274,10 @@ func (b *builder) object(t time.Duration, o *recording.Object) error {
 			sum.add(t, o, &view)
 			continue
 		}
+		if b.defs[i].Each != nil {
+			b.one(i, t, o, &view)
+			continue
+		}
 		from := b.defs[i].Object
 		if from.Namespace != "" && from.Namespace != o.Namespace {
 			continue
@@ -271,6 +298,36 @@ func (b *builder) object(t time.Duration, o *recording.Object) error {
 		}
 	}
 	return nil
+}
+
+// one reads a state of an object into the series that it has to itself.
+func (b *builder) one(i int, t time.Duration, o *recording.Object, view *View) {
+	d := &b.defs[i]
+	value, ok := d.Each.Value(view)
+	if !ok {
+		return
+	}
+	if o.Change == recording.Deleted {
+		if d.Each.Gone == nil {
+			return
+		}
+		value = *d.Each.Gone
+	}
+	key := o.Namespace + "/" + o.Name
+	s := b.each[i][key]
+	if s == nil {
+		s = &Series{Name: d.Name + "/" + key, Unit: d.Unit, Doc: d.Doc, Resources: []string{d.Each.Resource}, stored: true}
+		if d.Each.Writes {
+			s.Kind = Event
+		}
+		b.each[i][key] = s
+	}
+	again := func(last Point) bool { // listed anew, or no change
+		return last.RV == o.RV || s.Kind == State && last.Value == value && last.RV < o.RV
+	}
+	if n := len(s.Points); n == 0 || !again(s.Points[n-1]) {
+		s.Points = append(s.Points, Point{T: t, RV: o.RV, Value: value, Ref: fmt.Sprintf("%s/%s@%d", o.Resource, o.Name, o.RV)})
+	}
 }
 
 // append keeps a point only when it changes the series, so that memory is
@@ -377,6 +434,15 @@ func (b *builder) finish() (*Set, error) {
 		}
 		if b.defs[i].Sample != nil {
 			s.Points = inTime(s.Points)
+		}
+	}
+	for i := range b.defs {
+		for _, key := range slices.Sorted(maps.Keys(b.each[i])) {
+			s := b.each[i][key]
+			if s.Kind == State {
+				s.Points = sorted(s.Points)
+			}
+			b.set.Add(s)
 		}
 	}
 	for i, d := range b.defs {

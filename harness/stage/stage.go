@@ -42,6 +42,8 @@ type Stage struct {
 	Traffic Traffic
 	// ControlPlane is nil where the scenario does not need cluster.ScriptedMesh.
 	ControlPlane ControlPlane
+	// Controller is nil where the scenario does not put other releases in its place.
+	Controller Controller
 	// Image is that of the program in the workload's pods, where pods are real.
 	Image string
 	Clock clock.Clock

@@ -483,7 +483,7 @@ func fieldByName(t reflect.Type, name string) (reflect.StructField, bool) {
 
 func jsonName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	if f.Anonymous || name == "-" {
+	if f.Anonymous || name == "-" || f.Tag.Get("derived") != "" { // derived: filled in from other fields, nobody writes it
 		return ""
 	}
 	return name

@@ -40,6 +40,16 @@ const (
 	RuleServices      Rule = "serviceSelectors"
 	RuleThreshold     Rule = "replicaProgressThreshold"
 	RuleLadder        Rule = "abortLadder"
+
+	RuleHash           Rule = "templateHash"
+	RuleFindByHash     Rule = "findByHash"
+	RuleFindOldest     Rule = "findOldest"
+	RuleFindEqual      Rule = "findEqual"
+	RuleRemoveAffinity Rule = "removeInjectedAntiAffinity"
+	RuleAffinityUpdate Rule = "antiAffinityNeedsUpdate"
+	RuleAffinityWrite  Rule = "antiAffinityWritten"
+	RuleStepHash       Rule = "stepHash"
+	RuleAnalysisType   Rule = "analysisStepType"
 )
 
 // tag is the release at which a group's lines were read.
@@ -72,6 +82,7 @@ const (
 	istio   = "rollout/trafficrouting/istio/istio.go"
 	rsGo    = "rollout/replicaset.go"
 	svcGo   = "rollout/service.go"
+	sets    = "utils/replicaset/replicaset.go"
 )
 
 var places = map[Rule]place{
@@ -105,6 +116,16 @@ var places = map[Rule]place{
 	RuleServices:      {svcGo, [5]int{322, 323, 323, 325, 325}, "a selector moves with one available pod"},
 	RuleThreshold:     {sizes, [5]int{0, 0, 0, 36, 36}, "ReplicaProgressThresholdMet"},
 	RuleLadder:        {traffic, [5]int{305, 337, 337, 360, 360}, "weight on abort"},
+
+	RuleHash:           {"utils/hash/hash.go", [5]int{15, 15, 15, 15, 15}, "ComputePodTemplateHash hashes the template as JSON"},
+	RuleFindByHash:     {sets, [5]int{45, 45, 45, 45, 45}, "FindNewReplicaSet: by its hash"},
+	RuleFindOldest:     {sets, [5]int{42, 42, 42, 42, 42}, "FindNewReplicaSet: the oldest first"},
+	RuleFindEqual:      {sets, [5]int{68, 68, 68, 68, 68}, "FindNewReplicaSet: by an equal template"},
+	RuleRemoveAffinity: {sets, [5]int{183, 184, 184, 184, 184}, "RemoveInjectedAntiAffinityRule leaves an empty list, which is not nil"},
+	RuleAffinityUpdate: {sets, [5]int{209, 210, 210, 210, 210}, "IfInjectedAntiAffinityRuleNeedsUpdate compares with a hash computed anew"},
+	RuleAffinityWrite:  {syncGo, [5]int{83, 78, 78, 78, 78}, "syncReplicaSetRevision writes the affinity"},
+	RuleStepHash:       {"utils/conditions/conditions.go", [5]int{311, 322, 322, 322, 322}, "ComputeStepHash hashes the steps as JSON"},
+	RuleAnalysisType:   {"pkg/apis/rollouts/v1alpha1/types.go", [5]int{735, 751, 751, 787, 787}, "analysisRunMetadata: a value up to v1.8, a pointer since v1.9"},
 }
 
 // Basis says where the group's rule is written. It is empty for an unknown rule; Line 0

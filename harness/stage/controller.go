@@ -1,0 +1,18 @@
+package stage
+
+import "context"
+
+// Controller is the controller under test in the hands of a script that puts other
+// releases of it in its place. It runs when the script begins.
+type Controller interface {
+	// Stop ends the controller that runs, if one does, and returns when it is gone.
+	Stop(ctx context.Context) error
+	// Install puts in place what a release needs before it starts: its CRDs.
+	Install(ctx context.Context, version string) error
+	// Start starts a release and returns once it is healthy. One that ends before, or
+	// does not get healthy, is an ErrNotReached with the end of its log.
+	Start(ctx context.Context, version string) error
+	// Ended says that no controller runs, or how the one that was started last ended by
+	// itself, as an ErrNotReached; nil while it runs.
+	Ended() error
+}
