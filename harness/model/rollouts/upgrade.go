@@ -118,7 +118,7 @@ func (l Life) Change(to Group) (Life, Cause) {
 		c = Cause{Redeployed, "the hash of every template changes, and the ReplicaSet's template was edited, so that no ReplicaSet has the Rollout's", to.basisOf(RuleHash, RuleFindEqual)}
 	case l.lost():
 		c = Cause{Redeployed, "the hash of every template changes, and of the injected preferred anti-affinity an empty podAntiAffinity is left, which the Rollout's template does not have", to.basisOf(RuleHash, RuleRemoveAffinity, RuleFindEqual)}
-	case l.AntiAffinity == AntiAffinityRequired && l.Updated && !l.excludes:
+	case l.AntiAffinity != AntiAffinityNone && l.Updated && !l.excludes: // a preferred one comes here where it is not lost
 		c = Cause{Rewritten, "the hash of every template changes, so the injected anti-affinity is taken for an old one and made to exclude the ReplicaSet's own pods", to.basisOf(RuleHash, RuleAffinityUpdate, RuleAffinityWrite)}
 		l.excludes = true
 	}

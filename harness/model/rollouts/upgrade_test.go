@@ -33,7 +33,7 @@ func TestAnUpgradeTouches(t *testing.T) {
 		"preferred anti-affinity, of a downgrade":                 {Member{Updated: true, AntiAffinity: AntiAffinityPreferred}, []Group{Group110, Group183}, []Effect{Redeployed}},
 		"no preferred anti-affinity without a change of the hash": {Member{Updated: true, AntiAffinity: AntiAffinityPreferred}, newer, []Effect{Untouched}},
 		"no preferred anti-affinity before the first update":      {Member{AntiAffinity: AntiAffinityPreferred}, there, []Effect{Untouched}},
-		"no preferred anti-affinity beside one of the template":   {Member{Updated: true, AntiAffinity: AntiAffinityPreferred, OwnPodAntiAffinity: true}, there, []Effect{Untouched}},
+		"preferred anti-affinity beside one of the template":      {Member{Updated: true, AntiAffinity: AntiAffinityPreferred, OwnPodAntiAffinity: true}, there, []Effect{Rewritten}},
 		"required anti-affinity once":                             {Member{Updated: true, AntiAffinity: AntiAffinityRequired}, []Group{Group183, Group19, Group183, Group19}, []Effect{Rewritten, Untouched, Untouched}},
 		"no required anti-affinity in the middle of an update":    {Member{Updated: true, Pauses: true, Paused: true, AntiAffinity: AntiAffinityRequired}, there, []Effect{Untouched}},
 		"an edited template":                                      {Member{Updated: true, Edited: true}, back, []Effect{Redeployed, Reverted}},
