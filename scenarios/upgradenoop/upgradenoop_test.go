@@ -68,7 +68,7 @@ func touched(k *key, leg int) map[string]rollouts.Effect {
 func TestTheGeneratedFleetHasSomeOfEachEffect(t *testing.T) {
 	t.Parallel()
 	up := map[string]rollouts.Effect{
-		"required": rollouts.Rewritten, "preferred": rollouts.Redeployed, "preferred-steps": rollouts.Redeployed, "preferred-paused": rollouts.Redeployed,
+		"required": rollouts.Rewritten, "preferred-beside-own": rollouts.Rewritten, "preferred": rollouts.Redeployed, "preferred-steps": rollouts.Redeployed, "preferred-paused": rollouts.Redeployed,
 		"bluegreen-anti-affinity": rollouts.Redeployed, "edited": rollouts.Redeployed, "edited-paused": rollouts.Redeployed, "twin": rollouts.Reverted,
 		"analysis-reapplied": rollouts.Restarted,
 	}
