@@ -84,16 +84,16 @@ func TestBisectOverRecordings(t *testing.T) {
 	}{
 		"the release in which it begins": {
 			args: []string{"--set", "routing=subsets", "--good", "v1.7.2", "--bad", "v1.10.1"}, stdout: `argo-rollouts v1.7.2 to v1.10.1: 5 releases
-v1.10.1    differs: rollback-window: claim exposure, 100, first at 1 available and 100, first at 2 available
-v1.8.3     the same: 1 cell compared: no difference; too few runs to tell 3 measured numbers from chance (4 against 4 would do)
-v1.9.2     differs: rollback-window: claim exposure, 100, first at 1 available and 100, first at 2 available
+v1.10.1    differs: rollback-window[routing=subsets]: claim exposure, 100, first at 1 available and 100, first at 2 available
+v1.8.3     the same: 1 cell compared: no difference; too few runs to tell 2 measured numbers from chance (4 against 4 would do)
+v1.9.2     differs: rollback-window[routing=subsets]: claim exposure, 100, first at 1 available and 100, first at 2 available
 first release that differs: v1.9.2 (v1.8.3 is the last that does not)
 `,
 		},
 		"ends that do not differ": {
 			args: []string{"--set", "routing=services", "--good", "v1.7.2", "--bad", "v1.10.1"}, code: 3, stdout: `argo-rollouts v1.7.2 to v1.10.1: 5 releases
-v1.10.1    the same: 1 cell compared: no difference; too few runs to tell 3 measured numbers from chance (4 against 4 would do)
-`, stderr: "reckon: argo-rollouts v1.7.2 and argo-rollouts v1.10.1 do not differ: there is nothing to find\n",
+v1.10.1    the same: 1 cell compared: no difference; too few runs to tell 2 measured numbers from chance (4 against 4 would do)
+`, stderr: "reckon: argo-rollouts v1.7.2 and v1.10.1 do not differ: there is nothing to find\n",
 		},
 		"a version without a recording": {
 			args: []string{"--good", "v1.7.1", "--bad", "v1.10.1"}, code: 2,
