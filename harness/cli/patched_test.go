@@ -53,6 +53,21 @@ func TestPatchedControllerBreaksClaims(t *testing.T) {
 	p.nothingLeft(nil)
 }
 
+// The same patch is what a gate is for: it fails as something that no model predicts.
+func TestGateFindsAPatchedController(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	args := []string{"gate", "argo-rollouts", patchedVersion, patched(t) + "@" + patchedVersion, "--drill", "scenario:rollback-window", "--results", p.results}
+	cmd := p.start(append(args, small("--set", "ramp=3s")[1:]...)...)
+	cmd.exits(1)
+	for _, want := range []string{"FAIL", "1 changed, unknown", "CHANGED, UNKNOWN", "claim weights", "where its model predicts"} {
+		if !strings.Contains(cmd.stdout.String(), want) {
+			t.Errorf("no %q in\n%s", want, cmd.stdout.String())
+		}
+	}
+	p.nothingLeft(nil)
+}
+
 // patched copies the sources of the release and changes one rule.
 func patched(t *testing.T) string {
 	t.Helper()

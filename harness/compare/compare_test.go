@@ -154,6 +154,11 @@ func TestSides(t *testing.T) {
 			b:    times(t, 4, "weight 0@0 100@5\nstep abort 3..4"),
 			want: "order weight = 100: before step abort | after step abort (runs)",
 		},
+		"a step's place, of which no model speaks": {
+			a:    times(t, 1, "weight 0@0 100@2\nstep abort 3..4\nclaim weights 1 1 held about weight"),
+			b:    times(t, 1, "weight 0@0 100@5\nstep abort 3..4\nclaim weights 2 2 held about weight"),
+			want: "claim weights: 1 | 2 (model, known)\n? order weight = 100: before step abort | after step abort", enough: 4,
+		},
 		"one run each, where both models say it": {
 			a:    times(t, 1, "weight 0@0 100@2\npods 0@0 1@1 2@3\nclaim exposure 1 1 held about weight,pods"),
 			b:    times(t, 1, "weight 0@0 100@4\npods 0@0 1@1 2@3\nclaim exposure 2 2 held about weight,pods"),

@@ -170,13 +170,16 @@ func neighbours(after, before []string) string {
 }
 
 // placeAny settles an order of which the models have said of one pair at least that
-// it differs.
+// it differs. Of the script's steps they say nothing.
 func (h *sides) placeAny(d *Difference) {
 	if len(d.about) == 1 {
 		h.place(d)
 		return
 	}
 	for _, other := range d.about[1:] {
+		if other == ofStep || d.about[0] == ofStep {
+			continue
+		}
 		of := Difference{about: []string{d.about[0], other}}
 		if h.place(&of); of.Basis != "" {
 			d.Basis, d.Known = of.Basis, of.Known
