@@ -80,19 +80,26 @@ func (p *progress) end(u *underWay, repetition int, out *engine.Outcome, err err
 		}
 	}
 	word := p.note(u.cell, took, out, err)
+	eta := ""
+	if word != interrupted {
+		eta = p.eta("; ")
+	}
 	if p.all > 1 && (!p.terminal || p.detailed() || word != passed) {
-		p.line("%d of %d  %s  %s, run %d, in %s%s", p.done, p.all, word, u.cell.Name, repetition, roughly(took), p.eta("; "))
+		p.line("%d of %d  %s  %s, run %d, in %s%s", p.done, p.all, word, u.cell.Name, repetition, roughly(took), eta)
 	}
 	p.show("")
 }
 
-const passed = "PASS"
+const (
+	passed      = "PASS"
+	interrupted = "INTERRUPTED"
+)
 
 // note counts a run that came to its end and returns the word for it. One that was
 // interrupted has not.
 func (p *progress) note(c plan.Cell, took time.Duration, out *engine.Outcome, err error) string {
 	if _, aborted := errors.AsType[*engine.AbortError](err); aborted {
-		return "INTERRUPTED"
+		return interrupted
 	}
 	p.done++
 	if out == nil || out.Run.Verdict.Outcome == "" {

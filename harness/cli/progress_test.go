@@ -67,7 +67,7 @@ func TestALogHasALineForEachRun(t *testing.T) {
   61.0s  scaling: quiet
   62.0s  6 of 8  NO VERDICT  scaling, run 4, in 1s; 25s to 35s left, done about 12:01
   62.0s  scaling: quiet
-  63.0s  6 of 8  INTERRUPTED  scaling, run 5, in 1s; 25s to 35s left, done about 12:01
+  63.0s  6 of 8  INTERRUPTED  scaling, run 5, in 1s
   63.0s  scaling: quiet
   83.0s  7 of 8  INCONCLUSIVE  scaling, run 6, in 20s
 `
