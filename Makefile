@@ -6,7 +6,7 @@ COMPONENTS := $(CURDIR)/bin/components
 KEEP = for run in bin/baselines/runs/*Z-*; do \
 	  to=results/baselines/$${run\#\#*Z-}; mkdir -p $$to; cp $$run/recording.jsonl.zst $$run/verdict.json $$to/; done
 
-.PHONY: build drill drill-kind test test-kind unit components kind-components kind-node lint bench nightly track-record baselines baselines-rollouts baselines-kubernetes baselines-istiod baselines-kind clean
+.PHONY: build drill drill-kind test test-kind unit components kind-components kind-node lint bench nightly track-record baselines baselines-rollouts baselines-kubernetes baselines-istiod baselines-istiod-kind baselines-kind clean
 
 # As components are built: so all of it shares what the compiler has cached.
 SHARED := CGO_ENABLED=0 GOFLAGS='$(strip $(shell $(GO) env GOFLAGS) -trimpath)'
@@ -64,7 +64,7 @@ track-record:
 
 # What real controllers did, as committed below results/baselines: a table for
 # each drill, and each run's recording with its verdict, which a test judges again.
-baselines: baselines-rollouts baselines-kubernetes baselines-istiod baselines-kind
+baselines: baselines-rollouts baselines-kubernetes baselines-istiod baselines-istiod-kind baselines-kind
 
 baselines-rollouts: build
 	rm -rf bin/baselines
@@ -86,6 +86,12 @@ baselines-istiod: build
 	rm -rf bin/baselines
 	for drill in istiod istiod-incident istiod-throttle istiod-cost; do \
 	  $(RECKON) run $$drill --results bin/baselines -o markdown > results/baselines/$$drill.md || exit 1; done
+	$(KEEP)
+
+# And those of real pods, a quarter of an hour.
+baselines-istiod-kind: build
+	rm -rf bin/baselines
+	$(RECKON) run istiod-kind --results bin/baselines -o markdown > results/baselines/istiod-kind.md
 	$(KEEP)
 
 # On real pods, and alone on its machine: what other work does to it is in its numbers.

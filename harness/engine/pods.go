@@ -18,6 +18,7 @@ import (
 	"reckon.dev/reckon/harness/component/argorollouts"
 	"reckon.dev/reckon/harness/component/incluster"
 	"reckon.dev/reckon/harness/component/istio"
+	"reckon.dev/reckon/harness/model/kubeproxy"
 	"reckon.dev/reckon/harness/record"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/scenario"
@@ -161,7 +162,12 @@ func (s *podSite) controlPlane(fail context.CancelCauseFunc, rec *record.Recorde
 		return nil, err
 	}
 	all := r.newProxies(s.watching, fail, rec)
-	all.fleet = &fleetPods{proxies: all, client: s.client, image: s.images[trafficProgram].Ref}
+	all.fleet = &fleetPods{proxies: all, client: s.client, image: s.images[trafficProgram].Ref, follow: func(of incluster.Container) {
+		s.follow(fail, rec, kubeproxy.Component, of, func(line string) bool {
+			_, ok := kubeproxy.Parse(line, r.base)
+			return ok
+		})
+	}}
 	pulse := newPulse(r.engine.Clock)
 	held, err := istio.Hold(s.watching, installed, istio.DeploymentConfig{
 		Kube: kube, Chart: s.chart, Metrics: installed.Metrics, Clock: r.engine.Clock, Observer: r.observer(fail, rec, pulse, func([]istio.Endpoint) {}),
@@ -259,13 +265,14 @@ func (s *podSite) controller(ctx context.Context, fail context.CancelCauseFunc, 
 	}
 	context.AfterFunc(s.watching, deployed.Release)
 	go watchPart(s.watching, fail, argorollouts.Name, deployed)
-	s.follow(fail, rec, argorollouts.Name, deployed.Log)
+	s.follow(fail, rec, argorollouts.Name, deployed.Log, func(string) bool { return true })
 	rec.AddSampler(record.Metrics(argorollouts.Name, sampleInterval, record.Page{URL: deployed.Metrics.URL, HTTP: deployed.Metrics.HTTP, Prefixes: controllerMetrics}))
 	return nil
 }
 
-// follow records a container's log until end, and keeps it as a file.
-func (s *podSite) follow(fail context.CancelCauseFunc, rec *record.Recorder, component string, of incluster.Container) {
+// follow records what is worth it of a container's log until end, and keeps all of it
+// as a file.
+func (s *podSite) follow(fail context.CancelCauseFunc, rec *record.Recorder, component string, of incluster.Container, worth func(line string) bool) {
 	line := rec.LogLine(component)
 	file, err := os.Create(filepath.Join(s.run.dir.File(LogDir), component+".log"))
 	if err != nil {
@@ -274,7 +281,9 @@ func (s *podSite) follow(fail context.CancelCauseFunc, rec *record.Recorder, com
 	s.logs.Go(func() {
 		defer file.Close()
 		err := s.client.FollowLog(s.watching, of, func(text string) {
-			line(text)
+			if worth(text) {
+				line(text)
+			}
 			_, _ = fmt.Fprintln(file, text)
 		})
 		if err != nil && s.watching.Err() == nil {

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/component/incluster"
 	"reckon.dev/reckon/harness/component/istio"
@@ -264,23 +266,57 @@ func (f *fleetProcess) kill(ctx context.Context) {
 }
 
 // fleetPods are fleets in pods of the run's namespace, one more for each growth,
-// for which kube-proxy chooses the replica.
+// for which kube-proxy chooses the replica: that of one node, where all of them are.
 type fleetPods struct {
 	proxies *proxies
 	client  *incluster.Client
 	image   string
+	// follow records what kube-proxy says in its log.
+	follow func(of incluster.Container)
 
 	args []string
 	pods []*podWitness
+	node string
 }
 
 func (f *fleetPods) start(ctx context.Context, args []string, w *witness) (*witness, error) {
 	f.args = append(args, "-istiod="+istio.XDSAddress(istio.Namespace), "-identify")
-	return f.startPod(ctx, fleetName, f.args, w)
+	w, err := f.startPod(ctx, fleetName, f.args, w)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, scheduleLimit, fmt.Errorf("the pod of the proxies was not scheduled within %s", scheduleLimit))
+	defer cancel()
+	if f.node, err = f.client.NodeOf(ctx, f.pods[0].pod); err != nil {
+		return nil, err
+	}
+	of, err := f.kubeProxy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.follow(of)
+	return w, nil
+}
+
+// scheduleLimit is far beyond what a scheduler takes on a busy machine.
+const scheduleLimit = time.Minute
+
+// kubeProxy is the container of the one that leads the proxies, under the names that
+// kubeadm gives it (cmd/kubeadm/app/phases/addons/proxy/manifests.go:77, v1.37.2).
+func (f *fleetPods) kubeProxy(ctx context.Context) (incluster.Container, error) {
+	pods, err := f.client.Kube.CoreV1().Pods(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: "k8s-app=kube-proxy", FieldSelector: "spec.nodeName=" + f.node})
+	if err != nil {
+		return incluster.Container{}, fmt.Errorf("finding kube-proxy: %w", err)
+	}
+	if n := len(pods.Items); n != 1 {
+		return incluster.Container{}, fmt.Errorf("%d pods of kube-proxy on node %s, expected the one that leads the proxies to istiod", n, f.node)
+	}
+	return incluster.Container{Namespace: metav1.NamespaceSystem, Pod: pods.Items[0].Name, Name: "kube-proxy"}, nil
 }
 
 func (f *fleetPods) startPod(ctx context.Context, name string, args []string, w *witness) (*witness, error) {
 	pod := f.proxies.run.clientPod("proxies-"+name, name, f.image, args)
+	pod.Spec.NodeName = f.node // of the first, for those that come later
 	p, err := startPod(ctx, f.client, pod, w)
 	if err != nil {
 		return nil, err

@@ -280,10 +280,13 @@ type ReplicaEvent string
 const (
 	// ReplicaStarted: its process or pod was made.
 	ReplicaStarted ReplicaEvent = "started"
-	// ReplicaReady: new connections may choose it.
+	// ReplicaReady: new connections may choose it, behind a Service once its rules name it.
 	ReplicaReady ReplicaEvent = "ready"
 	// ReplicaUnready: it is there, and new connections do not choose it any more.
 	ReplicaUnready ReplicaEvent = "unready"
+	// ReplicaStopped: its kubelet says that the pod's program has ended; the pod's network
+	// is gone by then too. Not of processes.
+	ReplicaStopped ReplicaEvent = "stopped"
 	// ReplicaGone: its process or pod has ended.
 	ReplicaGone ReplicaEvent = "gone"
 )

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"reckon.dev/reckon/harness/model/kubeproxy"
 	"reckon.dev/reckon/harness/recording"
 )
 
@@ -18,6 +19,9 @@ type Fleet struct {
 	Absences []Absence
 	// Replicas are in the order in which they were first told of.
 	Replicas []Replica
+	// Service is what led connections to the replicas, where they are pods behind a
+	// Service; nil where they are not.
+	Service *kubeproxy.Record
 	// Loads are the connections to each replica over time, by the names of the
 	// replicas. A replica that was Ready and had none is there too.
 	Loads []*Series
@@ -74,6 +78,8 @@ type Replica struct {
 	Gone time.Duration
 	How  string
 	gone bool
+	// Stopped is when its pod was said to have ended; 0 if that was not said.
+	Stopped time.Duration
 }
 
 // Ended says whether it is gone at the end of the recording.
@@ -322,6 +328,8 @@ func (a *account) replica(t time.Duration, e *recording.Replica) {
 		}
 	case recording.ReplicaStarted:
 		r.gone = false
+	case recording.ReplicaStopped:
+		r.Stopped = t
 	}
 	a.change(c)
 }

@@ -142,6 +142,9 @@ func (b *builder) finishFleet() {
 	b.fleet = nil
 	a.close(b.set.End)
 	b.set.Fleet = &a.fleet
+	if len(b.service.Changes) > 0 {
+		b.set.Fleet.Service = &b.service
+	}
 	b.set.Gaps = append(b.set.Gaps, a.gaps...)
 	b.perReplica(a.changes)
 	ways := map[fleetWay][]int{}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"reckon.dev/reckon/harness/model/kubeproxy"
 	"reckon.dev/reckon/harness/recording"
 )
 
@@ -110,6 +111,7 @@ func Read(r *recording.Reader, defs []Definition) (*Set, error) {
 		return nil, err
 	}
 	b := newBuilder(defs)
+	b.base = r.Header.Base
 	for {
 		f, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -178,6 +180,10 @@ type builder struct {
 	each map[int]map[string]*Series
 	// fleet are the events of proxies and replicas, in the order of their receipt.
 	fleet []fleetEvent
+	// service is what is known of istiod's Service, if any series of the fleet is read.
+	service    kubeproxy.Record
+	readsFleet bool
+	base       time.Time
 }
 
 func newBuilder(defs []Definition) *builder {
@@ -224,6 +230,7 @@ func newBuilder(defs []Definition) *builder {
 			s.Resources = []string{TrafficResource(d.Traffic.Client)}
 		case d.Fleet != nil:
 			s.Resources = []string{recording.Connections, undefinedPrefix + d.Name}
+			b.readsFleet = true
 		}
 		b.series, b.refs = append(b.series, s), append(b.refs, ref)
 		b.set.byName[d.Name] = s
@@ -235,9 +242,10 @@ func newBuilder(defs []Definition) *builder {
 func (b *builder) add(f *recording.Fact) error {
 	switch {
 	case f.Object != nil:
-		return b.object(f.At(), f.Object)
+		return errors.Join(b.object(f.At(), f.Object), b.xdsSlice(f.At(), f.Object))
 	case f.Log != nil:
 		b.log(f.At(), f.Log)
+		b.kubeProxy(f.Log)
 	case f.Call != nil:
 		b.call(f.At(), f.Call)
 	case f.Sample != nil:

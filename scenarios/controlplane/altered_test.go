@@ -7,9 +7,12 @@ import (
 
 	"reckon.dev/reckon/harness/doctored"
 	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/model/kubeproxy"
 	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/scenarios/controlplane"
 	"reckon.dev/reckon/scenarios/istiodmasseviction"
+	"reckon.dev/reckon/scenarios/istiodrestart"
 )
 
 // What real istiods did, once of each scenario at its defaults (mass-eviction with
@@ -18,6 +21,12 @@ const (
 	eviction = "testdata/mass-eviction"
 	scaleOut = "testdata/scale-out"
 	restart  = "testdata/restart"
+)
+
+// And on real pods, behind kube-proxy.
+const (
+	evictionOfPods = "../../results/baselines/istiod-kind-istiod-mass-eviction-four-of-six-1"
+	restartOfPods  = "../../results/baselines/istiod-kind-istiod-restart-the-chart-s-surge-1"
 )
 
 func TestRealRecordingsPass(t *testing.T) {
@@ -104,9 +113,38 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 				return chosen[c.Proxy]
 			})
 		}, "all-back"},
+		"kube-proxy says that it writes rules ten seconds later than it does": {restartOfPods, func(tp *doctored.Tape) {
+			said(tp, func(f *recording.Fact, s kubeproxy.Saying) bool {
+				if s.What != kubeproxy.Told {
+					const layout = "0102 15:04:05.000000"
+					f.Log.Line = "I" + tp.Header.Base.Add(s.At+10*time.Second).UTC().Format(layout) + f.Log.Line[1+len(layout):]
+				}
+				return true
+			})
+		}, "reconnects"},
+		"pods are led to by kube-proxy while they are Ready, to the instant": {evictionOfPods, func(tp *doctored.Tape) { followReadiness(tp) }, "reconnects"},
 	} {
 		doctored.AlterBreaks(t, name, c.recording, c.alter, c.claim)
 	}
+}
+
+// said keeps those lines of kube-proxy's log that are chosen.
+func said(tp *doctored.Tape, chosen func(f *recording.Fact, s kubeproxy.Saying) bool) {
+	tp.Keep(func(_ int, f *recording.Fact) bool {
+		if f.Log == nil || f.Log.Component != kubeproxy.Component {
+			return true
+		}
+		s, ok := kubeproxy.Parse(f.Log.Line, tp.Header.Base)
+		return !ok || chosen(f, s)
+	})
+}
+
+// followReadiness makes the pods' kube-proxy one of processes, which chooses among those
+// that are Ready and no others.
+func followReadiness(tp *doctored.Tape) {
+	tp.Keep(func(_ int, f *recording.Fact) bool {
+		return f.Object == nil || f.Object.Resource != series.EndpointSlices
+	})
 }
 
 // stick leads every connection that begins after fact i to one and the same replica.
@@ -147,8 +185,9 @@ func TestWhatIsNotKnownIsInconclusive(t *testing.T) {
 	for name, c := range map[string]struct {
 		alter func(tp *doctored.Tape)
 		want  string
+		of    string
 	}{
-		"the proxies were starved": {insert(recording.Fact{Late: &recording.Late{Sampler: recording.FleetSampler, ByNS: int64(800 * time.Millisecond)}}), "starved for 800ms"},
+		"the proxies were starved": {insert(recording.Fact{Late: &recording.Late{Sampler: recording.FleetSampler, ByNS: int64(800 * time.Millisecond)}}), "starved for 800ms", scaleOut},
 		"a proxy is connected twice": {func(tp *doctored.Tape) {
 			for i, f := range tp.Facts[tp.StepBegin(controlplane.StepWatch):] {
 				if f.Connection != nil && f.Connection.Event == recording.Closed {
@@ -156,17 +195,31 @@ func TestWhatIsNotKnownIsInconclusive(t *testing.T) {
 					return
 				}
 			}
-		}, "it has a connection"},
+		}, "it has a connection", scaleOut},
 		"no replica was ever ready": {func(tp *doctored.Tape) {
 			tp.Keep(func(_ int, f *recording.Fact) bool { return f.Replica == nil })
-		}, "no replica of istiod was Ready"},
+		}, "no replica of istiod was Ready", scaleOut},
+		"kube-proxy said nothing": {func(tp *doctored.Tape) {
+			said(tp, func(*recording.Fact, kubeproxy.Saying) bool { return false })
+		}, "and kube-proxy of 0", restartOfPods},
+		"kube-proxy was not told of a change": {func(tp *doctored.Tape) {
+			begin := tp.Facts[tp.StepBegin(istiodrestart.StepRestart)].At()
+			gone := false
+			said(tp, func(_ *recording.Fact, s kubeproxy.Saying) bool {
+				if s.What == kubeproxy.Told && !gone && s.At > begin {
+					gone = true
+					return false
+				}
+				return true
+			})
+		}, "the recorder was told of", restartOfPods},
 		"there is no proxy": {func(tp *doctored.Tape) {
 			tp.Keep(func(_ int, f *recording.Fact) bool { return f.Replica == nil && f.Connection == nil })
-		}, "tells of no proxy"},
+		}, "tells of no proxy", scaleOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tape := doctored.Load(t, scaleOut)
+			tape := doctored.Load(t, c.of)
 			c.alter(tape)
 			v := tape.Verdict()
 			if v.Outcome != judge.Undecided || !strings.Contains(strings.Join(v.Reasons, "\n"), c.want) {

@@ -213,12 +213,17 @@ func (l lives) ofIstiod(c *series.Connection) bool {
 }
 
 // leaving says whether a connection ended because its replica left, and not for its age.
+// That a pod left may be seen after the connection's end.
 func (r *replay) leaving(fleet *series.Fleet, c *series.Connection) bool {
+	late := time.Duration(0)
+	if fleet.Service != nil {
+		late = notice
+	}
 	for i := range fleet.Replicas {
 		x := &fleet.Replicas[i]
 		if n := len(x.Ready); x.Name == c.Replica && n > 0 {
 			left := x.Ready[n-1].To
-			return left < r.of.End && c.To >= left
+			return left < r.of.End && c.To >= left-late
 		}
 	}
 	return false

@@ -2,9 +2,12 @@ package controlplane
 
 import (
 	"fmt"
+	"slices"
 
+	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/mesh"
+	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/series"
 )
 
@@ -24,17 +27,29 @@ const percent = 0.01
 type Key struct {
 	fleet  Fleet
 	replay *replay
+	// led are the laws of what leads connections to replicas.
+	led []mesh.Rule
 }
 
 // NewKey makes the key of one prediction.
-func NewKey(f Fleet) Key { return Key{f, &replay{fleet: f}} }
+func NewKey(f Fleet, in scenario.Input) Key {
+	k := Key{fleet: f, replay: &replay{fleet: f}}
+	if in.On.Has(cluster.Kubelet) {
+		k.led = []mesh.Rule{mesh.RuleLed, mesh.RuleDial}
+	}
+	return k
+}
 
 // Prediction has what every scenario says, with the connections there are at the
 // end. Claims of the stimulus go between: see the methods.
 func (k Key) Prediction(limits map[string]float64) judge.Prediction {
+	notes := []string{"The judge plays the model with the times at which replicas really were Ready: those are the machine's."}
+	if k.led != nil {
+		notes = append(notes, "And with the rules that kube-proxy wrote, and when it wrote them: they lead connections, and are behind.")
+	}
 	return judge.Prediction{
 		Model:       Model,
-		Notes:       []string{"The judge plays the model with the times at which replicas really were Ready: those are the machine's."},
+		Notes:       notes,
 		Definitions: append(series.FleetDefinitions(), withoutDefinition()),
 		Computed:    k.replay.computed,
 		Guards:      k.guards(limits),
@@ -64,13 +79,19 @@ func (k Key) Steady() []judge.Claim {
 // Spread: how uneven the connections are, from a step to the end of the watch.
 func (k Key) Spread(from, predicted string, rules ...mesh.Rule) judge.Claim {
 	return k.curve("spread", "how uneven the connections are follows the model's course", mesh.CoV, series.CoVName, percent,
-		series.Window{From: from, To: StepWatch}, predicted, append(rules, mesh.RuleBand)...)
+		series.Window{From: from, To: StepWatch}, predicted, k.laws(rules, mesh.RuleBand)...)
+}
+
+// laws are those of a claim about what follows the stimulus: its own, those of what
+// leads connections, and more.
+func (k Key) laws(own []mesh.Rule, more ...mesh.Rule) []mesh.Rule {
+	return slices.Concat(own, k.led, more)
 }
 
 // Reconnects: how many connections begin in each second.
 func (k Key) Reconnects(from, predicted string, rules ...mesh.Rule) judge.Claim {
 	return k.curve("reconnects", "connections begin at the model's rate, echoes included", mesh.Connects, series.ConnectRateName, 1,
-		series.Window{From: from, To: StepWatch}, predicted, append(rules, mesh.RuleBand)...)
+		series.Window{From: from, To: StepWatch}, predicted, k.laws(rules, mesh.RuleBand)...)
 }
 
 func (k Key) curve(id, sentence string, m mesh.Metric, name string, scale float64, w series.Window, predicted string, rules ...mesh.Rule) judge.Claim {
@@ -80,7 +101,7 @@ func (k Key) curve(id, sentence string, m mesh.Metric, name string, scale float6
 
 // Even: how long after a step began the connections are as even again as chance allows.
 func (k Key) Even(since, predicted string, rules ...mesh.Rule) judge.Claim {
-	return judge.Claim{ID: "even-again", Sentence: "the connections are as even again as chance makes them when the model's are", Basis: basis(append(rules, mesh.RuleEven)...),
+	return judge.Claim{ID: "even-again", Sentence: "the connections are as even again as chance makes them when the model's are", Basis: basis(k.laws(rules, mesh.RuleEven)...),
 		Check: quantity{replay: k.replay, unit: "s", since: since, predicted: predicted, sample: func(b *mesh.Bands) mesh.Sample { return b.Even }, observe: k.replay.even}}
 }
 
@@ -115,11 +136,12 @@ func (k Key) Outages(typical, last string) []judge.Claim {
 			return (o.to - o.from).Seconds(), "", len(all)
 		}
 	}
+	laws := basis(k.laws([]mesh.Rule{mesh.RuleRequestLimit, mesh.RuleBackOff})...)
 	return []judge.Claim{
-		{ID: "outage", Sentence: "half of the proxies that lose their replica have a control plane again so soon", Basis: basis(mesh.RuleRequestLimit, mesh.RuleBackOff),
+		{ID: "outage", Sentence: "half of the proxies that lose their replica have a control plane again so soon", Basis: laws,
 			Check: quantity{replay: k.replay, unit: "s", late: lateness.Seconds(), predicted: typical, sample: func(b *mesh.Bands) mesh.Sample { return b.OutageMedian },
 				observe: ages(func(all []outage) outage { return byLength(all)[len(all)/2] })}},
-		{ID: "last-outage", Sentence: "and the one that waits longest, so late", Basis: basis(mesh.RuleRequestLimit, mesh.RuleBackOff),
+		{ID: "last-outage", Sentence: "and the one that waits longest, so late", Basis: laws,
 			Check: quantity{replay: k.replay, unit: "s", late: lateness.Seconds(), predicted: last, sample: func(b *mesh.Bands) mesh.Sample { return b.OutageHighest },
 				observe: ages(func(all []outage) outage { return byLength(all)[len(all)-1] })}},
 	}

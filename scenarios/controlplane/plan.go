@@ -54,7 +54,7 @@ func (f Fleet) plan(fleet *series.Fleet, window series.Interval) (mesh.Plan, err
 	}
 	for i, r := range replicas {
 		if r.to < window.To {
-			out.Events = append(out.Events, mesh.Leave(r.to-window.From, Departure(r.how), i)...)
+			out.Events = append(out.Events, mesh.Leave(r.to-window.From, r.departure(fleet), i)...)
 		}
 	}
 	at := arrivals(fleet)
@@ -71,16 +71,22 @@ func (f Fleet) plan(fleet *series.Fleet, window series.Interval) (mesh.Plan, err
 	if len(at) == 0 {
 		return out, fmt.Errorf("no proxy began")
 	}
+	var err error
+	if out.Rules, err = led(fleet, replicas, window); err != nil {
+		return out, err
+	}
 	return out, out.Validate()
 }
 
 // reading is between two looks at the fleet.
 const reading = time.Second
 
-// presence is the time for which a replica took connections.
+// presence is a time for which a replica was Ready.
 type presence struct {
+	name     string
 	from, to time.Duration
 	how      string
+	cut      series.Interval // in which its connections end, of a pod that leaves
 }
 
 // numbered are the presences that the window has something of, in the order in which
@@ -92,9 +98,12 @@ func (f Fleet) numbered(fleet *series.Fleet, window series.Interval) []presence 
 			if in.From > window.To || in.To <= window.From {
 				continue
 			}
-			p := presence{from: max(in.From, window.From), to: in.To, how: r.How}
+			p := presence{name: r.Name, from: max(in.From, window.From), to: in.To, how: r.How}
 			if i < len(r.Ready)-1 {
 				p.how = Force // a pause in which connections stay is not in the model: the nearest is a cut
+			}
+			if fleet.Service != nil && p.to < window.To {
+				p.cutBy(fleet)
 			}
 			out = append(out, p)
 		}

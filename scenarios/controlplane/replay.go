@@ -64,7 +64,11 @@ func (r *replay) play(set *series.Set) error {
 			return fmt.Errorf("the proxies were starved for %s until %s: their times are not to be trusted", l.By(), l.To)
 		}
 	}
-	if gaps := set.GapsOf([]string{recording.Connections}, r.window); len(gaps) > 0 {
+	sources := []string{recording.Connections}
+	if set.Fleet.Service != nil {
+		sources = append(sources, series.EndpointSlices)
+	}
+	if gaps := set.GapsOf(sources, r.window); len(gaps) > 0 {
 		return fmt.Errorf("the %s was cut from %s to %s: %s", gaps[0].Source(), gaps[0].From, gaps[0].To, gaps[0].Reason)
 	}
 	plan, err := r.fleet.plan(set.Fleet, r.window)

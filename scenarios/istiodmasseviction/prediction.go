@@ -18,7 +18,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	if err != nil {
 		return judge.Prediction{}, err
 	}
-	k := controlplane.NewKey(p.Fleet)
+	k := controlplane.NewKey(p.Fleet, in)
 	typical, longest := n.OutageTexts()
 	out := k.Prediction(in.Guards)
 	out.Claims = k.Steady()

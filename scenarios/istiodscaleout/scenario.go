@@ -88,7 +88,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	if err != nil {
 		return judge.Prediction{}, err
 	}
-	k := controlplane.NewKey(p.Fleet)
+	k := controlplane.NewKey(p.Fleet, in)
 	out := k.Prediction(in.Guards)
 	out.Claims = append(k.Steady(),
 		k.Spread(StepScale, n.SpreadText(), mesh.RuleScaleOut, mesh.RuleHardEnd, mesh.RuleGrowth),

@@ -378,6 +378,9 @@ func TestPatchesFollowTheHost(t *testing.T) {
 			if len(c.Nodes) != 3 || c.Nodes[0].Role != "control-plane" || c.Nodes[2].Role != "worker" || c.Nodes[2].ExtraMounts[0].HostPath != "/r/c/mark" {
 				t.Errorf("nodes %+v", c.Nodes)
 			}
+			if !strings.Contains(text, "kind: KubeProxyConfiguration\nlogging:\n  verbosity: 4") {
+				t.Errorf("kube-proxy does not say enough:\n%s", text)
+			}
 			if c.Networking.APIServerAddress != "127.0.0.1" {
 				t.Errorf("the API server listens on %s", c.Networking.APIServerAddress)
 			}

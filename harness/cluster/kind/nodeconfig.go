@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+
+	"reckon.dev/reckon/harness/model/kubeproxy"
 )
 
 // Networks of a cluster: kind's own defaults, stated since the CNI needs them.
@@ -21,7 +23,7 @@ func clusterConfig(cfg Config, h host, image string) *v1alpha4.Cluster {
 		Networking: v1alpha4.Networking{
 			APIServerAddress: "127.0.0.1", DisableDefaultCNI: true, PodSubnet: podSubnet, ServiceSubnet: serviceSubnet,
 		},
-		KubeadmConfigPatches: kubeletPatches(h), ContainerdConfigPatches: containerdPatches(h),
+		KubeadmConfigPatches: append(kubeletPatches(h), kubeProxyPatch()), ContainerdConfigPatches: containerdPatches(h),
 	}
 	for i := range cfg.Nodes {
 		node := v1alpha4.Node{
@@ -44,6 +46,12 @@ func kubeletPatches(h host) []string {
 		return nil
 	}
 	return []string{"kind: KubeletConfiguration\nfailCgroupV1: false\ncgroupDriver: cgroupfs\n"}
+}
+
+// kubeProxyPatch lets kube-proxy say when it writes rules, and of what: a line for each
+// change of a Service, and a few for each writing.
+func kubeProxyPatch() string {
+	return fmt.Sprintf("kind: KubeProxyConfiguration\nlogging:\n  verbosity: %d\n", kubeproxy.Verbosity)
 }
 
 // containerdPatches say each thing for both versions of containerd's

@@ -46,6 +46,19 @@ func (c *Client) RolledOut(ctx context.Context, namespace, name string) (bool, e
 	return err == nil && rolledOut(d), err
 }
 
+// NodeOf is the node of a pod, once it has one.
+func (c *Client) NodeOf(ctx context.Context, pod *corev1.Pod) (string, error) {
+	for {
+		p, err := c.Kube.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if err == nil && p.Spec.NodeName != "" {
+			return p.Spec.NodeName, nil
+		}
+		if cause := sleep(ctx, poll); cause != nil {
+			return "", fmt.Errorf("the node of pod %s: %w", pod.Name, errors.Join(cause, err))
+		}
+	}
+}
+
 // AwaitNoPods waits until no pod has the labels.
 func (c *Client) AwaitNoPods(ctx context.Context, namespace, selector string) error {
 	for {

@@ -153,6 +153,37 @@ func TestTheLivesOfPodsAreTold(t *testing.T) {
 	}
 }
 
+func TestAPodThatIsDeletedStopsOnceAllOfItHasEnded(t *testing.T) {
+	t.Parallel()
+	h := hold(t, "a")
+	state := func(ended ...bool) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			leaving(p)
+			for _, has := range ended {
+				var s corev1.ContainerStatus
+				if has {
+					s.State.Terminated = &corev1.ContainerStateTerminated{}
+				}
+				p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, s)
+			}
+		}
+	}
+	before := []string{"a started", "a ready", "a unready"}
+	h.update("a", false, state())
+	h.update("a", false, state(true, false))
+	h.sees(before...)
+	h.update("a", false, state(true, true))
+	h.sees(append(before, "a stopped")...)
+	h.update("a", true, state(true, true))
+	if err := h.kube.CoreV1().Pods(Namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.sees(append(before, "a stopped", "a gone")...)
+	if h.failed != nil {
+		t.Error(h.failed)
+	}
+}
+
 func TestAPodWhoseProgramEndsByItselfFailsTheRun(t *testing.T) {
 	t.Parallel()
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}

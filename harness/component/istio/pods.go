@@ -24,6 +24,7 @@ type pod struct {
 	restarts int32 // when it was first seen
 	ready    bool  // and not seen to be deleted
 	leaving  bool  // it is being deleted, seen or not
+	stopped  bool  // its program has ended
 }
 
 // observe follows istiod's pods until ctx ends, and returns once those are known
@@ -86,6 +87,10 @@ func (d *Deployment) see(ctx context.Context, now *corev1.Pod) {
 		}
 		d.event(now.Name, what, int64(at))
 	}
+	if !p.stopped && p.leaving && hasEnded(now) {
+		p.stopped = true
+		d.event(now.Name, recording.ReplicaStopped, int64(at))
+	}
 	d.publish()
 }
 
@@ -113,6 +118,15 @@ func (d *Deployment) gone(o any) {
 	}
 	d.event(p.name, recording.ReplicaGone, int64(at))
 	d.publish()
+}
+
+// hasEnded says whether all containers have. A kubelet says so of a pod that is
+// deleted once it has stopped the sandbox too, which ends the pod's network
+// (killPodWithSyncResult, pkg/kubelet/kuberuntime/kuberuntime_manager.go:2134, and
+// SyncTerminatingPod, pkg/kubelet/kubelet.go:2377, v1.37.2).
+func hasEnded(p *corev1.Pod) bool {
+	all := p.Status.ContainerStatuses
+	return len(all) > 0 && !slices.ContainsFunc(all, func(s corev1.ContainerStatus) bool { return s.State.Terminated == nil })
 }
 
 func isReady(p *corev1.Pod) bool {

@@ -31,6 +31,8 @@ const (
 	RuleRequestLimit Rule = "requestLimit"
 	RuleBackOff      Rule = "backOff"
 	RuleChoice       Rule = "choice"
+	RuleLed          Rule = "led"
+	RuleDial         Rule = "dial"
 	RuleTerm         Rule = "terminate"
 	RuleGauge        Rule = "gaugeIncreases"
 	RuleBand         Rule = "band"
@@ -65,12 +67,14 @@ const (
 	grpcTag   = "v1.82.1"
 	istioTag  = "v0.0.0-20260827124520-eed52ebb66ad"
 	envoyTag  = "4280ef77469b"
+	kubeTag   = "v1.37.2"
 	transport = "google.golang.org/grpc/internal/transport/http2_server.go"
 	tuning    = "istio.io/istio/pilot/pkg/features/tuning.go"
 	discovery = "istio.io/istio/pilot/pkg/xds/discovery.go"
 	server    = "istio.io/istio/pilot/pkg/bootstrap/server.go"
 	keepalive = "istio.io/istio/pkg/keepalive/options.go"
 	monitor   = "istio.io/istio/pilot/pkg/xds/monitoring.go"
+	proxier   = "k8s.io/kubernetes/pkg/proxy/iptables/proxier.go"
 	backOff   = "github.com/envoyproxy/envoy/source/common/common/backoff_strategy.cc"
 )
 
@@ -105,6 +109,14 @@ func Laws() []Law {
 			{Source: tuning, Line: 74, Tag: istioTag}, {Source: discovery, Line: 153, Tag: istioTag, Note: "burst 1"}, {Source: discovery, Line: 607, Tag: istioTag, Note: "waits a second"}}},
 		{RuleBackOff, "U(0, 500 ms) after an end, U(0, 1 s) after a refusal, doubled up to 30 s", "", []Basis{{Source: backOff, Line: 13, Tag: envoyTag, Note: "full jitter"}}},
 		{RuleChoice, "uniform among the replicas Ready at that moment", "kube-proxy's iptables and nftables modes; IPVS in turn would be smoother", nil},
+		{RuleLed, "behind a Service, among the pods that kube-proxy's rules name: those that were Ready when it began to write them, at once after a change, or 1 s after it wrote the last time", "if none is Ready, those that end and serve yet; if none does either, refused", []Basis{
+			{Source: "k8s.io/kubernetes/pkg/proxy/runner/bounded_frequency_runner.go", Line: 127, Tag: kubeTag, Note: "minSyncPeriod from end to begin"},
+			{Source: "k8s.io/kubernetes/pkg/proxy/topology.go", Line: 74, Tag: kubeTag, Note: "Ready, or else terminating"},
+			{Source: proxier, Line: 653, Tag: kubeTag, Note: "takes in the EndpointSlices"},
+			{Source: proxier, Line: 1467, Tag: kubeTag, Note: "each with the same probability"}}},
+		{RuleDial, "a pod that has ended refuses connections until its network is gone, and then does not answer: 5 s until the attempt fails", "a refusal and a failed attempt are both followed by back-off", []Basis{
+			{Source: "k8s.io/kubernetes/pkg/kubelet/kuberuntime/kuberuntime_manager.go", Line: 2134, Tag: kubeTag, Note: "the sandbox is stopped after the containers"},
+			{Source: "istio.io/istio/pkg/istio-agent/xds_proxy_delta.go", Line: 64, Tag: istioTag, Note: "5 s"}}},
 		{RuleTerm, "SIGTERM cuts every connection within 0.2 s", "istiod begins a graceful stop of up to shutdownDuration, and its process does not wait for it", []Basis{
 			{Source: server, Line: 737, Tag: istioTag, Note: "GracefulStop, in a goroutine"},
 			{Source: server, Line: 540, Tag: istioTag, Note: "the process waits for what is registered for that, and the stop is not"}}},

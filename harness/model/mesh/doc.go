@@ -4,7 +4,7 @@
 // gives the spread that a single run has.
 //
 // A proxy keeps one stream to one replica, chosen uniformly among those that are Ready
-// when it connects. Nothing moves a stream but its end: the server's maximum age, or the
+// when it connects, or that rules of a Service lead to, which lag. Nothing moves a stream but its end: the server's maximum age, or the
 // end of its replica.
 //
 //	loss := mesh.MassLoss{Connections: 862, Replicas: 24, Lost: 19, Back: 19, Lifetime: mesh.Lifetime{Age: 15 * time.Minute, Grace: mesh.WaitsForCut}}
@@ -24,6 +24,5 @@
 // Predict with the times at which replicas were seen Ready, not with those of the
 // commands that started them, and with the request limit in force: both change the curve.
 //
-// Not modelled: a proxy that chooses a replica which is gone but still listed, topology
-// hints, several streams of one proxy, and what a reconnect costs the replica.
+// Not modelled: topology hints, several streams of one proxy, and what a reconnect costs the replica.
 package mesh

@@ -45,6 +45,9 @@ type Plan struct {
 	BackOff      BackOff         // zero is EnvoyBackOff
 	Gap          time.Duration   // a client reconnects up to this long after an end, uniformly
 	Readings     []time.Duration // ascending; what happens at a reading's time is in it
+	// Rules lead new connections, the first of them since 0. Without any, a connection
+	// chooses among the replicas that are Ready.
+	Rules []Rules
 }
 
 // An Event changes the replicas or the connections. Make one with Leave, Ready or Arrive.
@@ -71,6 +74,10 @@ const (
 // told nothing.
 type Departure struct {
 	From, To time.Duration
+	// Stops is since when a replica that rules still lead to does not answer, after it left,
+	// drawn uniformly. From the first of the ends on until then it refuses connections, and
+	// before that it accepts them, to be ended with the others. See Rules.
+	Stops Span
 	// Drains sends GOAWAY at once: clients that close on it leave at once, the others
 	// when they are cut or when their own age ends, whichever comes first.
 	Drains bool
@@ -256,6 +263,9 @@ func (p Plan) Validate() error {
 	case p.Readings[0] < 0 || !slices.IsSorted(p.Readings):
 		return fmt.Errorf("readings must not be before 0 and must be in order of time")
 	}
+	if err := p.validateRules(); err != nil {
+		return err
+	}
 	return p.validateEvents()
 }
 
@@ -281,6 +291,9 @@ func (p Plan) validateEvents() error {
 			}
 			if e.How.From < 0 || e.How.To < e.How.From {
 				return fmt.Errorf("replica %d leaves and is noticed between %v and %v: must be 0 or more, and in order", e.Replica, e.How.From, e.How.To)
+			}
+			if stops := e.How.Stops; stops != (Span{}) && (stops.From < e.How.From || stops.To < stops.From) {
+				return fmt.Errorf("replica %d leaves and stops to answer between %v and %v: must be in order, and not before connections end", e.Replica, stops.From, stops.To)
 			}
 			gone[e.Replica] = true
 		default:

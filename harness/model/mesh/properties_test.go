@@ -24,7 +24,10 @@ func drawPlan(t *rapid.T) Plan {
 		Gap:          rapid.SampledFrom([]time.Duration{0, EnvoyGap}).Draw(t, "gap"),
 		Readings:     Every(time.Second, time.Minute),
 	}
-	hows := []Departure{Cut(), Drain(10 * time.Second), Silence(30*time.Second, 40*time.Second)}
+	hows := []Departure{
+		Cut(), Drain(10 * time.Second), Silence(30*time.Second, 40*time.Second),
+		{From: time.Second, To: 1200 * time.Millisecond, Stops: Span{1500 * time.Millisecond, 2 * time.Second}},
+	}
 	for r := range p.Replicas {
 		if rapid.Bool().Draw(t, "leaves") {
 			p.Events = append(p.Events, Leave(second("left", 50), rapid.SampledFrom(hows).Draw(t, "how"), r)...)
@@ -33,7 +36,33 @@ func drawPlan(t *rapid.T) Plan {
 	for range rapid.IntRange(0, 4).Draw(t, "new") {
 		p.Events = append(p.Events, Ready(second("ready", 50))...)
 	}
-	return Plan{p.Connections, p.Replicas, p.Lifetime, p.Start, append(p.Events, Arrive(rapid.IntRange(0, 20).Draw(t, "arriving"), 5*time.Second, second("until", 50)+5*time.Second)...), p.RequestLimit, p.BackOff, p.Gap, p.Readings}
+	p.Events = append(p.Events, Arrive(rapid.IntRange(0, 20).Draw(t, "arriving"), 5*time.Second, second("until", 50)+5*time.Second)...)
+	if rapid.Bool().Draw(t, "led") {
+		p.Rules = drawRules(t, p)
+	}
+	return p
+}
+
+// drawRules are any that Validate lets pass: behind what there is, or ahead of it.
+func drawRules(t *rapid.T, p Plan) []Rules {
+	ready := make([]time.Duration, p.Replicas)
+	for _, e := range p.sorted() {
+		if e.Kind == ReplicaReady {
+			ready = append(ready, e.At)
+		}
+	}
+	out := []Rules{{Replicas: First(p.Replicas)}}
+	for range rapid.IntRange(0, 5).Draw(t, "rules") {
+		from := out[len(out)-1].Since.To + time.Duration(rapid.IntRange(0, 200).Draw(t, "since"))*time.Second/10
+		r := Rules{Since: Span{from, from + time.Duration(rapid.IntRange(0, 20).Draw(t, "written"))*time.Second/10}}
+		for replica, at := range ready {
+			if at <= from && rapid.Bool().Draw(t, "led to") {
+				r.Replicas = append(r.Replicas, replica)
+			}
+		}
+		out = append(out, r)
+	}
+	return out
 }
 
 // standing is what a plan alone says of a time: replicas Ready and connections there are.

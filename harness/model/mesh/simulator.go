@@ -31,15 +31,19 @@ type Simulator struct {
 	stamp    []uint32
 	attempt  []uint8
 	ends     []float64 // of its life, once accepted
+	starts   []float64 // when it is served, once accepted
 	orphaned []float64 // when its replica left; negative for none
 
 	// Of each replica.
 	count []int32
 	token []float64 // when it may next admit
+	gone  []departed
 
-	ready      []int32 // replicas
-	known      int     // replicas that have been Ready
-	arrived    int     // connections
+	ready      []int32   // replicas
+	led        []int32   // replicas that rules lead to
+	rulesAt    []float64 // since when rules are in force
+	known      int       // replicas that have been Ready
+	arrived    int       // connections
 	connected  int64
 	hanging    int
 	waiting    int
@@ -58,6 +62,7 @@ const (
 	admitted              // by the request limit, later: is served
 	served                // ages: ends
 	hangs                 // on a replica that left: notices
+	fails                 // to connect: backs off
 )
 
 // never is later than anything.
@@ -77,8 +82,8 @@ func NewSimulator(plan Plan) (*Simulator, error) {
 		base: plan.BackOff.Base.Seconds(), cap: plan.BackOff.Cap.Seconds(),
 		limit: plan.Final().EvenBelow(), settled: plan.Settled(),
 		state: make([]state, connections), where: make([]int32, connections), stamp: make([]uint32, connections),
-		attempt: make([]uint8, connections), ends: make([]float64, connections), orphaned: make([]float64, connections),
-		count: make([]int32, replicas), token: make([]float64, replicas), ready: make([]int32, 0, replicas),
+		attempt: make([]uint8, connections), ends: make([]float64, connections), starts: make([]float64, connections), orphaned: make([]float64, connections),
+		count: make([]int32, replicas), token: make([]float64, replicas), gone: make([]departed, replicas), ready: make([]int32, 0, replicas),
 		queue: queue{make([]entry, 0, 2*connections)},
 	}
 	if plan.RequestLimit > 0 {
@@ -98,16 +103,19 @@ func NewSimulator(plan Plan) (*Simulator, error) {
 // gives the same path.
 func (s *Simulator) Run(seed uint64, path *Path) {
 	s.reset(seed, path)
-	read, event := 0, 0
+	read, event, rules := 0, 0, min(1, len(s.plan.Rules))
 	for read < len(s.readAt) {
 		next := never
 		if len(s.queue.heap) > 0 {
 			next = s.queue.heap[0].at
 		}
 		switch now := s.readAt[read]; {
-		case s.eventAt[event] <= now && s.eventAt[event] <= next:
+		case s.eventAt[event] <= min(now, next, s.rulesAt[rules]):
 			s.happen(s.events[event], s.eventAt[event])
 			event++
+		case s.rulesAt[rules] <= min(now, next):
+			s.enforce(s.plan.Rules[rules])
+			rules++
 		case next <= now:
 			s.step(path)
 		default:
@@ -130,11 +138,16 @@ func (s *Simulator) reset(seed uint64, path *Path) {
 	s.queue.heap = s.queue.heap[:0]
 	clear(s.count)
 	clear(s.token)
+	clear(s.gone)
 	s.ready, s.known, s.arrived = s.ready[:0], 0, 0
 	s.connected, s.hanging, s.waiting, s.squares = 0, 0, 0, 0
 	s.connects, s.countedTo, s.refusals, s.lastOrphan = 0, 0, 0, 0
 	for range s.plan.Replicas {
 		s.admitReplica()
+	}
+	s.drawRules()
+	if len(s.plan.Rules) > 0 {
+		s.enforce(s.plan.Rules[0])
 	}
 	for range s.plan.Connections {
 		i := s.newConnection()
@@ -167,10 +180,19 @@ func scramble(x uint64) uint64 {
 // uniform is from 0 to 1, without 1.
 func (s *Simulator) uniform() float64 { return float64(s.rng.Uint64()>>11) / (1 << 53) }
 
-// choose is one of the Ready replicas; there must be one.
+// choices are the replicas among which a connection chooses.
+func (s *Simulator) choices() []int32 {
+	if len(s.plan.Rules) > 0 {
+		return s.led
+	}
+	return s.ready
+}
+
+// choose is one of the choices; there must be one.
 func (s *Simulator) choose() int32 {
-	i, _ := bits.Mul64(s.rng.Uint64(), uint64(len(s.ready)))
-	return s.ready[i]
+	among := s.choices()
+	i, _ := bits.Mul64(s.rng.Uint64(), uint64(len(among)))
+	return among[i]
 }
 
 // happen plays one of the plan's events.
@@ -215,11 +237,19 @@ func (s *Simulator) leave(replica int32, how Departure, t float64) {
 	s.connected -= n
 	s.squares -= n * n
 	s.count[replica] = 0
+	led := len(s.plan.Rules) > 0
+	if led {
+		s.depart(replica, how, t)
+	}
 	for i := range int32(s.arrived) {
 		if s.where[i] != replica || s.state[i] != served && s.state[i] != admitted {
 			continue
 		}
-		if s.state[i] == admitted {
+		switch {
+		case s.state[i] == admitted && led:
+			s.keepWaiting(i, s.gone[replica])
+			continue
+		case s.state[i] == admitted:
 			s.waiting--
 		}
 		if s.orphaned[i] < 0 {
@@ -285,16 +315,23 @@ func (s *Simulator) next(i int32, t float64, path *Path) float64 {
 		return s.lose(i, t)
 	case admitted:
 		return s.establish(i, t, path)
+	case fails:
+		s.state[i] = waits
+		return s.backOff(i, t)
 	}
 	return s.try(i, t, path)
 }
 
 // try asks a replica, which admits it, now or within a second, or refuses it.
 func (s *Simulator) try(i int32, t float64, path *Path) float64 {
-	if len(s.ready) == 0 {
+	if len(s.choices()) == 0 {
 		return s.backOff(i, t)
 	}
 	r := s.choose()
+	gone := s.gone[r]
+	if gone.refuses(t) {
+		return s.inVain(i, gone, t)
+	}
 	start := t
 	if s.interval > 0 {
 		if start = max(t, s.token[r]); start-t > 1 {
@@ -303,7 +340,10 @@ func (s *Simulator) try(i int32, t float64, path *Path) float64 {
 		}
 		s.token[r] = start + s.interval
 	}
-	s.where[i] = r
+	s.where[i], s.starts[i] = r, start
+	if gone.refuses(start) { // cut while it waits
+		return s.fail(i, gone.cut)
+	}
 	// The age runs from the acceptance of the connection, not from the admission of the
 	// stream.
 	s.ends[i] = never
@@ -329,12 +369,17 @@ func (s *Simulator) backOff(i int32, t float64) float64 {
 func (s *Simulator) establish(i int32, t float64, path *Path) float64 {
 	s.waiting--
 	s.connects++
-	s.serve(i)
 	if since := s.orphaned[i]; since >= 0 {
 		path.Outages = append(path.Outages, t-since)
 		s.orphaned[i] = -1
 		s.lastOrphan = t
 	}
+	if gone := s.gone[s.where[i]]; gone.left { // it is cut with the others
+		s.state[i] = hangs
+		s.hanging++
+		return max(t, s.between(gone.cut, gone.over))
+	}
+	s.serve(i)
 	return max(t, s.ends[i])
 }
 

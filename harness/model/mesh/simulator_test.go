@@ -235,6 +235,16 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{func(p *Plan) { p.Events = Leave(1, Cut(), 1, 1) }, "left before"},
 		{func(p *Plan) { p.Events = Leave(-1, Cut(), 1) }, "before 0"},
 		{func(p *Plan) { p.Events = Leave(1, Silence(40, 30), 1) }, "in order"},
+		{func(p *Plan) { p.Events = Leave(1, Departure{From: 2, To: 2, Stops: Span{1, 3}}, 1) }, "before connections end"},
+		{func(p *Plan) { p.Events = Leave(1, Departure{Stops: Span{3, 1}}, 1) }, "in order"},
+		{func(p *Plan) { p.Rules = []Rules{{Since: Span{1, 1}, Replicas: First(2)}} }, "since 0"},
+		{func(p *Plan) { p.Rules = []Rules{{}} }, "name no replica"},
+		{func(p *Plan) { p.Rules = []Rules{{Replicas: First(2)}, {Since: Span{2, 1}}} }, "in order"},
+		{func(p *Plan) { p.Rules = []Rules{{Replicas: First(2)}, {Since: Span{1, 3}}, {Since: Span{2, 2}}} }, "in order"},
+		{func(p *Plan) { p.Rules = []Rules{{Replicas: First(3)}} }, "not been Ready"},
+		{func(p *Plan) {
+			p.Events, p.Rules = Ready(2), []Rules{{Replicas: First(2)}, {Since: Span{1, 3}, Replicas: First(3)}}
+		}, "not been Ready"},
 		{func(p *Plan) { p.Events = []Event{{Kind: ConnectionsArrive, Connections: -1}} }, "arrive"},
 		{func(p *Plan) { p.Events = []Event{{Kind: "sleeps"}} }, "unknown event"},
 	} {
@@ -245,6 +255,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 		}
 	}
 	good.Events = append(Ready(1), Leave(2, Cut(), 2)...)
+	good.Rules = []Rules{{Replicas: First(2)}, {Since: Span{2, 3}, Replicas: First(3)}, {Since: Span{3, 3}}}
 	if err := good.Validate(); err != nil {
 		t.Errorf("a replica that comes and leaves: %v", err)
 	}
