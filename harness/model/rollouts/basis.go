@@ -40,6 +40,18 @@ const (
 	RuleServices      Rule = "serviceSelectors"
 	RuleThreshold     Rule = "replicaProgressThreshold"
 	RuleLadder        Rule = "abortLadder"
+	RuleScaling       Rule = "scalingEvent"
+	RuleIntermediate  Rule = "intermediate"
+	RuleReferenced    Rule = "referenced"
+	RuleActive        Rule = "activeService"
+	RulePreview       Rule = "previewService"
+	RulePreviewSize   Rule = "previewReplicaCount"
+	RuleApproval      Rule = "blueGreenPause"
+	RulePauseOver     Rule = "completedBlueGreenPause"
+	RuleFastTrack     Rule = "fastTrack"
+	RuleCheckPoint    Rule = "scaleUpPreviewCheckPoint"
+	RuleKeptAtFull    Rule = "delayAtFullSize"
+	RuleBlueGreenDone Rule = "promoteBlueGreen"
 )
 
 // tag is the release at which a group's lines were read.
@@ -72,6 +84,8 @@ const (
 	istio   = "rollout/trafficrouting/istio/istio.go"
 	rsGo    = "rollout/replicaset.go"
 	svcGo   = "rollout/service.go"
+	bgGo    = "rollout/bluegreen.go"
+	pauseGo = "rollout/pause.go"
 )
 
 var places = map[Rule]place{
@@ -105,6 +119,18 @@ var places = map[Rule]place{
 	RuleServices:      {svcGo, [5]int{322, 323, 323, 325, 325}, "a selector moves with one available pod"},
 	RuleThreshold:     {sizes, [5]int{0, 0, 0, 36, 36}, "ReplicaProgressThresholdMet"},
 	RuleLadder:        {traffic, [5]int{305, 337, 337, 360, 360}, "weight on abort"},
+	RuleScaling:       {syncGo, [5]int{325, 320, 320, 320, 320}, "spec.replicas changed: sizes only, routing waits"},
+	RuleIntermediate:  {canary, [5]int{227, 232, 242, 242, 242}, "neither canary nor stable and never promoted: to 0 without a delay"},
+	RuleReferenced:    {rsGo, [5]int{329, 321, 321, 347, 389}, "isReplicaSetReferenced keeps its pods"},
+	RuleActive:        {svcGo, [5]int{98, 99, 99, 99, 99}, "the active Service moves once all replicas are available"},
+	RulePreview:       {svcGo, [5]int{76, 77, 77, 77, 77}, "the preview Service moves at once, whatever pods there are"},
+	RulePreviewSize:   {"utils/replicaset/replicaset.go", [5]int{253, 254, 254, 254, 254}, "previewReplicaCount until it is approved"},
+	RuleApproval:      {bgGo, [5]int{132, 132, 132, 132, 132}, "reconcileBlueGreenPause"},
+	RulePauseOver:     {pauseGo, [5]int{143, 143, 143, 145, 145}, "CompletedBlueGreenPause"},
+	RuleFastTrack:     {bgGo, [5]int{113, 113, 113, 113, 113}, "isBlueGreenFastTracked skips the pause"},
+	RuleCheckPoint:    {bgGo, [5]int{322, 322, 322, 322, 321}, "an approved preview may have all pods, and so may what follows it"},
+	RuleKeptAtFull:    {bgGo, [5]int{234, 234, 234, 234, 234}, "an old ReplicaSet has spec.replicas pods during its delay"},
+	RuleBlueGreenDone: {syncGo, [5]int{958, 960, 960, 967, 1031}, "shouldFullPromote, blue-green"},
 }
 
 // Basis says where the group's rule is written. It is empty for an unknown rule; Line 0

@@ -26,6 +26,8 @@ type World struct {
 	CanaryService  Service
 	StableService  Service
 	Subsets        Subsets
+	ActiveService  Service
+	PreviewService Service
 	AnalysisPassed bool
 }
 
@@ -108,6 +110,12 @@ func (m *Machine) Deploy(version string) {
 func (m *Machine) SetSteps(steps []Step) {
 	m.spec.Steps = steps
 	m.wake("edit steps")
+}
+
+// SetReplicas edits spec.replicas, as a user or an autoscaler does.
+func (m *Machine) SetReplicas(replicas int) {
+	m.spec.Replicas = replicas
+	m.wake(fmt.Sprintf("scale to %d", replicas))
 }
 
 // SetWindow edits rollbackWindow.revisions.
@@ -199,7 +207,7 @@ func (m *Machine) row() Row {
 		Index: w.Status.Index, Stable: w.Status.Stable, Current: w.Status.Current,
 		Abort: w.Status.Abort, Paused: w.Status.Paused,
 		CanaryService: w.CanaryService.Selector, StableService: w.StableService.Selector,
-		Subsets: w.Subsets,
+		Subsets: w.Subsets, Active: w.ActiveService.Selector, Preview: w.PreviewService.Selector,
 	}
 	for _, rs := range w.Sets {
 		row.Available[rs.Version] = rs.Available

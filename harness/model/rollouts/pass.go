@@ -45,9 +45,18 @@ func (p *pass) reconcile() {
 		s.AbortedCondition = false
 	}
 	p.newStatus = s
+	if p.m.spec.BlueGreen != nil {
+		p.blueGreen()
+		return
+	}
 	changed := s.StepsHash != p.m.stepsHash() || (s.Current != "" && s.Current != w.Template)
 	p.findNew(changed)
 	p.removeAbort = s.FullyPromoted() && s.Abort // rollout/controller.go:572 (v1.8.2)
+	if p.scaled() {
+		p.scale()
+		p.patch()
+		return
+	}
 	if changed {
 		p.resetStatus()
 		return
@@ -95,6 +104,22 @@ func (p *pass) view() View {
 }
 
 func (p *pass) aborted() bool { return p.start.Status.Abort && !p.removeAbort }
+
+// scaled is isScalingEvent: spec.replicas is not what the new or the stable ReplicaSet
+// was last sized for. Then a pass sizes ReplicaSets and leaves services and routing alone.
+// rollout/sync.go:320 (v1.8.2); v1.7 looks at every ReplicaSet with pods (:332)
+func (p *pass) scaled() bool {
+	for _, rs := range p.start.Sets {
+		if rs.Version != p.start.Template && rs.Version != p.start.Status.Stable && !p.rules.AnyReplicaSetScales {
+			continue
+		}
+		if rs.Size > 0 && rs.Desired != nil && *rs.Desired != p.m.spec.Replicas {
+			p.decision.Basis = p.rules.Basis(RuleScaling)
+			return true
+		}
+	}
+	return false
+}
 
 func (p *pass) event(reason, message string) {
 	p.events = append(p.events, reason+": "+message)

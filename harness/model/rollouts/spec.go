@@ -116,7 +116,25 @@ type Spec struct {
 	// MaxTrafficWeight 0 means unset, that is 100. Istio allows nothing else.
 	MaxTrafficWeight int
 	Threshold        *Threshold
+	// BlueGreen is the blue-green strategy, nil for the canary. Steps, routing and what
+	// else is the canary's mean nothing then.
+	BlueGreen *BlueGreen
 }
+
+// BlueGreen is what a blue-green Rollout has beside the fields that both strategies know.
+// An active and a preview Service are always named.
+type BlueGreen struct {
+	// PreviewReplicas is previewReplicaCount, nil for unset.
+	PreviewReplicas *int
+	// Approval is autoPromotionEnabled: false.
+	Approval bool
+	// AutoPromotionSeconds is how long an update waits before it is promoted by itself, 0
+	// for unset.
+	AutoPromotionSeconds int
+}
+
+// pauses is needsBlueGreenControllerPause. rollout/bluegreen.go:189 (v1.8.2)
+func (b BlueGreen) pauses() bool { return b.Approval || b.AutoPromotionSeconds > 0 }
 
 // utils/defaults/defaults.go:30 and :32, controller/controller.go:65 (v1.8.2)
 const (

@@ -30,6 +30,8 @@ type Row struct {
 	CanaryService string
 	StableService string
 	Subsets       Subsets
+	// Active and Preview are the selectors of a blue-green Rollout.
+	Active, Preview string
 	// Branch chose Want; see Decision. It is empty in a pass that only reset the status.
 	Branch string
 	Want   int

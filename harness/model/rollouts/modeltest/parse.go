@@ -197,6 +197,8 @@ func setSpec(spec *rollouts.Spec, key, value string) (err error) {
 		spec.AbortScaleDownDelaySeconds = &n
 	case "dynamicStableScale":
 		spec.DynamicStableScale, err = strconv.ParseBool(value)
+	case "blueGreen":
+		err = setBlueGreen(spec, value)
 	case "steps":
 		spec.Steps, err = parseSteps(value)
 	case "threshold":
@@ -208,9 +210,36 @@ func setSpec(spec *rollouts.Spec, key, value string) (err error) {
 		}
 	default:
 		err = fmt.Errorf("unknown field (known: replicas, minPods, steps, routing, window, " +
-			"scaleDownDelay, abortScaleDownDelay, dynamicStableScale, threshold)")
+			"scaleDownDelay, abortScaleDownDelay, dynamicStableScale, threshold, blueGreen)")
 	}
 	return err
+}
+
+// setBlueGreen reads "auto", or a list of "approval", "seconds:5" and "preview:1".
+func setBlueGreen(spec *rollouts.Spec, value string) error {
+	spec.BlueGreen = &rollouts.BlueGreen{}
+	for _, word := range strings.Split(value, ",") {
+		key, text, has := strings.Cut(word, ":")
+		n := 0
+		if has {
+			var err error
+			if n, err = number(text); err != nil {
+				return err
+			}
+		}
+		switch {
+		case word == "auto":
+		case word == "approval":
+			spec.BlueGreen.Approval = true
+		case key == "seconds" && has:
+			spec.BlueGreen.AutoPromotionSeconds = n
+		case key == "preview" && has:
+			spec.BlueGreen.PreviewReplicas = &n
+		default:
+			return fmt.Errorf("%q is none of auto, approval, seconds:N, preview:N", word)
+		}
+	}
+	return nil
 }
 
 func parseThreshold(value string) (*rollouts.Threshold, error) {
