@@ -191,6 +191,7 @@ func (m *Machine) record(p *pass, before World) {
 	row.SizeAtWeight = sizesOf(before.Sets)
 	row.Branch, row.Want, row.Basis = p.decision.Branch, p.decision.Want, p.decision.Basis
 	row.Held, row.Events, row.Err = p.held, p.events, p.err
+	row.WeightFirst = p.weightFirst
 	switch p.held {
 	case "G":
 		row.HeldBasis = p.rules.Basis(RuleStableGuard)
@@ -203,7 +204,7 @@ func (m *Machine) record(p *pass, before World) {
 func (m *Machine) row() Row {
 	w := &m.world
 	row := Row{
-		At: w.Now, Weight: w.Weight, Size: sizesOf(w.Sets), SizeAtWeight: sizesOf(w.Sets), Available: map[string]int{},
+		At: w.Now, Replicas: m.spec.Replicas, Weight: w.Weight, Size: sizesOf(w.Sets), SizeAtWeight: sizesOf(w.Sets), Available: map[string]int{},
 		Index: w.Status.Index, Stable: w.Status.Stable, Current: w.Status.Current,
 		Abort: w.Status.Abort, Paused: w.Status.Paused,
 		CanaryService: w.CanaryService.Selector, StableService: w.StableService.Selector,

@@ -30,6 +30,8 @@ type pass struct {
 	held      string
 	events    []string
 	err       string
+	// weightFirst: the weight was written before the subsets.
+	weightFirst bool
 
 	removeAbort bool
 	clearPause  bool
@@ -170,7 +172,7 @@ func (p *pass) reconcileTraffic() bool {
 		return true
 	}
 	if p.rules.EarlyZeroWeight && (v.New == nil || v.New.Available == 0) && v.Status.Weights.Canary > 0 {
-		w.Weight = want
+		w.Weight, p.weightFirst = want, true
 	}
 	canary, stable := p.hashes(v)
 	if !p.updateSubsets(v, canary, stable) {

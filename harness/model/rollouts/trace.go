@@ -17,6 +17,10 @@ type Row struct {
 	Weight int
 	// Size is spec.replicas by version after the pass.
 	Size map[string]int
+	// Replicas is spec.replicas of the Rollout.
+	Replicas int
+	// WeightFirst is set where the pass wrote the weight before the subsets.
+	WeightFirst bool
 	// SizeAtWeight is spec.replicas by version when the weight was written: routing
 	// comes before scaling in a pass.
 	SizeAtWeight map[string]int
