@@ -10,6 +10,7 @@ import (
 	"reckon.dev/reckon/scenarios/autoscaledupdate"
 	"reckon.dev/reckon/scenarios/bluegreen"
 	"reckon.dev/reckon/scenarios/canaryedited"
+	"reckon.dev/reckon/scenarios/canaryrouting"
 	"reckon.dev/reckon/scenarios/canarysuperseded"
 	"reckon.dev/reckon/scenarios/eviction"
 	"reckon.dev/reckon/scenarios/istiodmasseviction"
@@ -27,7 +28,7 @@ import (
 
 // All returns every scenario, in the order in which they are listed.
 func All() []scenario.Scenario {
-	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, bluegreen.Scenario{}, canarysuperseded.Scenario{}, canaryedited.Scenario{}, rollingupdate.Scenario{}, scaling.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}, revisions.Scenario{}, statefulsetpartition.Scenario{}, eviction.Scenario{}, autoscaledupdate.Scenario{}, istiodmasseviction.Scenario{}, istiodscaleout.Scenario{}, istiodrestart.Scenario{}}
+	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, bluegreen.Scenario{}, canarysuperseded.Scenario{}, canaryedited.Scenario{}, canaryrouting.Scenario{}, rollingupdate.Scenario{}, scaling.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}, revisions.Scenario{}, statefulsetpartition.Scenario{}, eviction.Scenario{}, autoscaledupdate.Scenario{}, istiodmasseviction.Scenario{}, istiodscaleout.Scenario{}, istiodrestart.Scenario{}}
 }
 
 // Names lists their names.

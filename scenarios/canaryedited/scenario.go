@@ -99,7 +99,7 @@ func (Scenario) Check(params any, versions map[string]string) error {
 
 // plan is the moves of the edit.
 func (p *Params) plan() moves.Plan {
-	out := moves.Plan{Spec: p.Spec(), Steps: p.Steps, SetUp: moves.First(p.Replicas), Versions: []string{moves.V1, moves.V2}, Quiet: p.Quiet.Std()}
+	out := moves.Plan{Spec: p.Spec(), Steps: p.Steps.API(), SetUp: moves.First(p.Replicas), Versions: []string{moves.V1, moves.V2}, Quiet: p.Quiet.Std()}
 	out.Drill = p.ToPause(moves.V2)
 	if p.Edit == Steps {
 		edit := []rollouts.Move{{Act: rollouts.ActSteps, Steps: p.NewSteps.Model()}}

@@ -90,7 +90,7 @@ const apart = 2
 
 // plan is the moves of the course.
 func (p *Params) plan() moves.Plan {
-	out := moves.Plan{Spec: p.Spec(), Steps: p.Steps, SetUp: moves.First(p.Replicas), Versions: []string{moves.V1, moves.V2}, Quiet: p.Quiet.Std()}
+	out := moves.Plan{Spec: p.Spec(), Steps: p.Steps.API(), SetUp: moves.First(p.Replicas), Versions: []string{moves.V1, moves.V2}, Quiet: p.Quiet.Std()}
 	out.Spec.WindowRevisions = p.RollbackWindow
 	switch p.Course {
 	case Degraded:

@@ -44,7 +44,8 @@ func (p Plan) Predict(version string, limits map[string]float64) judge.Predictio
 
 // PredictOn makes the answer key of a plan on given rules.
 func (p Plan) PredictOn(rules rollouts.Rules, limits map[string]float64) judge.Prediction {
-	k := key{Plan: p, trace: p.Play(rules).Trace, rules: rules}
+	play := p.Play(rules)
+	k := key{Plan: p, trace: play.Trace, stops: play.Stops, rules: rules}
 	return judge.Prediction{
 		Model: "rollouts " + string(rules.Group), Claims: k.claims(), Guards: k.guards(limits), Definitions: p.Definitions(),
 		Chart: k.chart(), Tables: []judge.Table{k.table()},
@@ -55,6 +56,7 @@ func (p Plan) PredictOn(rules rollouts.Rules, limits map[string]float64) judge.P
 type key struct {
 	Plan
 	trace rollouts.Trace
+	stops []rollouts.Stop
 	rules rollouts.Rules
 }
 
@@ -83,9 +85,11 @@ func (k key) sequence(of func(rollouts.Row) int) []int {
 
 func (k key) claims() []judge.Claim {
 	out := k.routing()
-	sizes := []rollouts.Rule{rollouts.RuleCounts, rollouts.RuleFloor, rollouts.RuleScaleDown, rollouts.RuleIntermediate}
+	sizes := []rollouts.Rule{rollouts.RuleCounts, rollouts.RuleFloor, rollouts.RuleScaling, rollouts.RuleScaleDown, rollouts.RuleIntermediate}
+	pauses := []rollouts.Rule{rollouts.RuleReset, rollouts.RuleWindowSkips}
 	if k.blueGreen() {
-		sizes = []rollouts.Rule{rollouts.RulePreviewSize, rollouts.RuleCheckPoint, rollouts.RuleKeptAtFull, rollouts.RuleAbortDelay}
+		sizes = []rollouts.Rule{rollouts.RulePreviewSize, rollouts.RuleCheckPoint, rollouts.RuleScaling, rollouts.RuleKeptAtFull, rollouts.RuleAbortDelay}
+		pauses = []rollouts.Rule{rollouts.RuleApproval, rollouts.RulePauseOver, rollouts.RuleFastTrack, rollouts.RuleCheckPoint}
 	}
 	for _, v := range k.Versions {
 		out = append(out, k.takes("size-"+v, "the ReplicaSet of "+v+" takes exactly these sizes, in this order", Size(v),
@@ -97,7 +101,7 @@ func (k key) claims() []judge.Claim {
 			Check: judge.Bound{Of: Total, Extreme: judge.Greatest, Low: k.most(), High: k.most(), Unit: "pods", Window: k.Drilled()},
 		},
 		k.takes("paused", "the Rollout is paused and goes on exactly so (1 = paused)", Paused, func(r rollouts.Row) int { return number(r.Paused) },
-			rollouts.RuleReset, rollouts.RuleApproval, rollouts.RulePauseOver, rollouts.RuleFastTrack),
+			pauses...),
 		k.takes("abort", "status.abort takes exactly these values (1 = aborted)", Abort, func(r rollouts.Row) int { return number(r.Abort) },
 			rollouts.RuleBranchC, rollouts.RuleRemoveAbort),
 		k.takes("stable", "these versions are the stable one, in this order (1 = v1)", Stable, func(r rollouts.Row) int { return k.number(r.Stable) },
@@ -160,15 +164,30 @@ func (k key) routing() []judge.Claim {
 		stable = func(r rollouts.Row) int { return k.number(r.Subsets.Stable) }
 		rule = rollouts.RuleSubsetGuard
 	}
-	return []judge.Claim{
+	out := []judge.Claim{
 		k.takes("weights", "the canary weight takes exactly these values, in this order", Weight, func(r rollouts.Row) int { return r.Weight },
-			rollouts.RuleBranchF1, rollouts.RuleBranchF2, rollouts.RuleBranchD, rollouts.RuleBranchC, rollouts.RuleStableGuard),
+			rollouts.RuleBranchF1, rollouts.RuleBranchF2, rollouts.RuleBranchD, rollouts.RuleBranchC, rollouts.RuleStableGuard,
+			rollouts.RuleRoute, rollouts.RuleSetWeightIn),
 		k.takes("steps", "the step index takes exactly these values, in this order", Index, func(r rollouts.Row) int { return r.Index },
 			rollouts.RuleReset, rollouts.RuleAtDesired, rollouts.RuleWindowSkips),
 		k.takes("canary-to", "the canary "+k.target()+" leads to exactly these versions, in this order (1 = v1)", CanaryTo, canary, rule),
 		k.takes("stable-to", "the stable "+k.target()+" leads to exactly these versions, in this order", StableTo, stable, rule),
 		k.to(rollouts.RuleBranchD, rollouts.RuleEarlyZero, rollouts.RuleSubsetGuard),
 	}
+	if k.Spec.SecondService {
+		out = append(out, k.takes("weights-second", "the second VirtualService's canary weight takes exactly these values, in this order", Second,
+			func(r rollouts.Row) int { return r.Second }, rollouts.RuleSetWeightIn))
+	}
+	if k.header() {
+		out = append(out, k.takes("header", "the managed route is there and gone exactly so (1 = there)", Header,
+			func(r rollouts.Row) int { return number(r.Header) }, rollouts.RuleHeader, rollouts.RuleHeaderLost, rollouts.RuleStableGuard),
+			judge.Claim{
+				ID: "header-at-pause", Sentence: "whether the managed route is there before the first promotion (1 = there)",
+				Basis: k.basis(rollouts.RuleHeader, rollouts.RuleHeaderLost, rollouts.RuleStableGuard),
+				Check: judge.Final{Of: Header, Want: truth(k.stops[k.AtPause].Row.Header), Window: series.Window{From: k.step(0), To: k.step(k.AtPause)}},
+			})
+	}
+	return out
 }
 
 // to claims how much of the traffic leads to nobody, at worst.
@@ -219,6 +238,12 @@ func (k key) ending() []judge.Claim {
 		calm = append(calm, Active, Preview)
 	} else {
 		calm = append(calm, Weight, Index, CanaryTo, StableTo)
+	}
+	if k.Spec.SecondService {
+		calm = append(calm, Second)
+	}
+	if k.header() {
+		calm = append(calm, Header)
 	}
 	return append(out,
 		judge.Claim{

@@ -21,23 +21,42 @@ const (
 	canaryService  = "drill-canary"
 	activeService  = "drill-active"
 	previewService = "drill-preview"
+	secondName     = "drill-second"
 	route          = "primary"
 	stableSubset   = "stable"
 	canarySubset   = "canary"
 )
+
+// HeaderRoute is the name of the managed route.
+const HeaderRoute = "header"
 
 // subsets says whether traffic is routed by the subsets of a DestinationRule.
 func (p Plan) subsets() bool { return p.Spec.Routing == rollouts.RoutingSubsets }
 
 // services creates the Services and what routes to them.
 func (p Plan) services(ctx context.Context, c client.Client, namespace string) error {
-	path := "rollback/services.yaml"
-	switch {
-	case p.blueGreen():
-		path = "bluegreen/services.yaml"
-	case p.subsets():
-		path = "rollback/subsets.yaml"
+	for _, path := range p.manifests() {
+		if err := create(ctx, c, namespace, path); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (p Plan) manifests() []string {
+	switch {
+	case len(p.Manifests) > 0:
+		return p.Manifests
+	case p.blueGreen():
+		return []string{"bluegreen/services.yaml"}
+	case p.subsets():
+		return []string{"rollback/subsets.yaml"}
+	}
+	return []string{"rollback/services.yaml"}
+}
+
+// create creates the objects of a manifest.
+func create(ctx context.Context, c client.Client, namespace, path string) error {
 	file, err := manifests.Files.Open(path)
 	if err != nil {
 		return err
@@ -94,13 +113,16 @@ func (p Plan) blueGreenStrategy() *v1alpha1.BlueGreenStrategy {
 }
 
 func (p Plan) canaryStrategy() *v1alpha1.CanaryStrategy {
-	istio := &v1alpha1.IstioTrafficRouting{VirtualService: &v1alpha1.IstioVirtualService{Name: name, Routes: []string{route}}}
-	out := &v1alpha1.CanaryStrategy{Steps: p.Steps.API(), DynamicStableScale: p.Spec.DynamicStableScale,
+	istio := p.istio()
+	out := &v1alpha1.CanaryStrategy{Steps: p.Steps, DynamicStableScale: p.Spec.DynamicStableScale,
 		TrafficRouting: &v1alpha1.RolloutTrafficRouting{Istio: istio}}
 	if p.subsets() {
 		istio.DestinationRule = &v1alpha1.IstioDestinationRule{Name: name, CanarySubsetName: canarySubset, StableSubsetName: stableSubset}
 	} else {
 		out.CanaryService, out.StableService = canaryService, stableService
+	}
+	if p.header() {
+		out.TrafficRouting.ManagedRoutes = []v1alpha1.MangedRoutes{{Name: HeaderRoute}}
 	}
 	if n := p.Spec.MinPods; n > 0 {
 		out.MinPodsPerReplicaSet = int32p(n)
@@ -110,6 +132,29 @@ func (p Plan) canaryStrategy() *v1alpha1.CanaryStrategy {
 	}
 	if n := p.Spec.AbortScaleDownDelaySeconds; n != nil {
 		out.AbortScaleDownDelaySeconds = int32p(*n)
+	}
+	return out
+}
+
+// istio names the VirtualService, or two.
+func (p Plan) istio() *v1alpha1.IstioTrafficRouting {
+	one := v1alpha1.IstioVirtualService{Name: name, Routes: []string{route}}
+	if p.Spec.RoutesOmitted {
+		one.Routes = nil
+	}
+	if !p.Spec.SecondService {
+		return &v1alpha1.IstioTrafficRouting{VirtualService: &one}
+	}
+	second := one
+	second.Name = secondName
+	return &v1alpha1.IstioTrafficRouting{VirtualServices: []v1alpha1.IstioVirtualService{one, second}}
+}
+
+// SetHeader is a step that makes the managed route, or removes it.
+func SetHeader(match bool) v1alpha1.CanaryStep {
+	out := v1alpha1.CanaryStep{SetHeaderRoute: &v1alpha1.SetHeaderRoute{Name: HeaderRoute}}
+	if match {
+		out.SetHeaderRoute.Match = []v1alpha1.HeaderRoutingMatch{{HeaderName: "x-canary", HeaderValue: &v1alpha1.StringMatch{Exact: "yes"}}}
 	}
 	return out
 }

@@ -8,21 +8,28 @@ import (
 	"slices"
 	"time"
 
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/series"
-	"reckon.dev/reckon/scenarios/rollback"
 )
 
 // A Plan is what a scenario makes of its parameters.
 type Plan struct {
 	Spec rollouts.Spec
-	// Steps are the canary's at the beginning.
-	Steps rollback.Steps
+	// Steps are the canary's at the beginning, as a Rollout has them.
+	Steps []v1alpha1.CanaryStep
+	// Manifests are the paths of what is there before the Rollout, below manifests; none:
+	// the usual Services and routes.
+	Manifests []string
 	// SetUp leads to where the drill begins, Drill is what claims speak of.
 	SetUp, Drill []rollouts.Move
 	// Versions are those that the moves deploy, in the order of their first deployment.
 	Versions []string
+	// AtPause is the move of the drill after which the managed route is looked at, where
+	// there is one.
+	AtPause int
 	// Quiet is how long nothing may change at the end.
 	Quiet time.Duration
 }
@@ -95,6 +102,11 @@ func (p Plan) number(version string) int { return slices.Index(p.Versions, versi
 
 // blueGreen says which strategy it is.
 func (p Plan) blueGreen() bool { return p.Spec.BlueGreen != nil }
+
+// header says whether a step makes or removes a managed route.
+func (p Plan) header() bool {
+	return slices.ContainsFunc(p.Spec.Steps, func(s rollouts.Step) bool { return s.Header != "" })
+}
 
 // Expected is how long the script takes: each move some passes and half a second in
 // which the Rollout is at rest, and the times that have to pass.

@@ -15,6 +15,7 @@ import (
 	"reckon.dev/reckon/harness/strict"
 	"reckon.dev/reckon/scenarios/bluegreen"
 	"reckon.dev/reckon/scenarios/canaryedited"
+	"reckon.dev/reckon/scenarios/canaryrouting"
 	"reckon.dev/reckon/scenarios/canarysuperseded"
 )
 
@@ -45,6 +46,7 @@ var cells = []struct {
 	{bluegreen.Scenario{}, `{"course":"rollback","rollbackWindow":3,"approval":"none"}`},
 	{bluegreen.Scenario{}, `{"course":"rollback-early","previewReplicaCount":0}`},
 	{bluegreen.Scenario{}, `{"course":"rollback-early","previewReplicaCount":0,"missingPods":1}`},
+	{bluegreen.Scenario{}, `{"course":"rollback-early"}`},
 	{bluegreen.Scenario{}, `{"course":"forward-again","previewReplicaCount":0}`},
 	{bluegreen.Scenario{}, `{"course":"scaled"}`},
 	{canarysuperseded.Scenario{}, `{}`},
@@ -66,6 +68,18 @@ var cells = []struct {
 	{canaryedited.Scenario{}, `{"edit":"replicas"}`},
 	{canaryedited.Scenario{}, `{"edit":"replicas","newReplicas":16,"scaleBack":true}`},
 	{canaryedited.Scenario{}, `{"edit":"replicas","newReplicas":0,"scaleBack":true}`},
+	{canaryrouting.Scenario{}, `{}`},
+	{canaryrouting.Scenario{}, `{"routes":"omitted"}`},
+	{canaryrouting.Scenario{}, `{"routes":"omitted","header":"scaled"}`},
+	{canaryrouting.Scenario{}, `{"virtualServices":2}`},
+	{canaryrouting.Scenario{}, `{"header":"first"}`},
+	{canaryrouting.Scenario{}, `{"header":"scaled"}`},
+	{canaryrouting.Scenario{}, `{"header":"removed"}`},
+	{canaryrouting.Scenario{}, `{"header":"scaled","course":"third"}`},
+	{canaryrouting.Scenario{}, `{"header":"scaled","course":"canary-lost"}`},
+	{canaryrouting.Scenario{}, `{"header":"scaled","course":"degraded"}`},
+	{canaryrouting.Scenario{}, `{"course":"edited"}`},
+	{canaryrouting.Scenario{}, `{"course":"edited","virtualServices":2}`},
 }
 
 // with is a scenario's defaults with some parameters changed, as a drill changes them.
@@ -128,7 +142,7 @@ func TestEveryClaimHasItsBasis(t *testing.T) {
 // versions that predict the same beside each other.
 func TestAnswerKeysMatchTheirGoldenFiles(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"blue-green", "canary-superseded", "canary-steps-edited"} {
+	for _, name := range []string{"blue-green", "canary-superseded", "canary-steps-edited", "canary-routing"} {
 		var b strings.Builder
 		for _, c := range cells {
 			if c.scenario.Name() != name {
@@ -184,9 +198,19 @@ func TestVersionsDiffer(t *testing.T) {
 		{bluegreen.Scenario{}, `{"course":"superseded"}`, "size-v2",
 			map[string]string{"v1.7.2": "0 → 1 → 4 → 0", "v1.10.1": "0 → 1 → 4 → 0"}},
 		{canarysuperseded.Scenario{}, `{"routing":"subsets"}`, "to-nobody",
-			map[string]string{"v1.7.2": "highest exactly 50%", "v1.8.2": "highest exactly 50%", "v1.9.2": "highest exactly 0%", "v1.10.1": "highest exactly 0%"}},
+			map[string]string{"v1.7.2": "highest exactly 50 %", "v1.8.2": "highest exactly 50 %", "v1.9.2": "highest exactly 0 %", "v1.10.1": "highest exactly 0 %"}},
 		{canarysuperseded.Scenario{}, `{"course":"degraded","missingPods":6}`, "weights",
 			map[string]string{"v1.7.2": "0 → 50 → 100 → 0", "v1.8.2": "0 → 50 → 100 → 0"}},
+		{canaryrouting.Scenario{}, `{"routes":"omitted"}`, "weights",
+			map[string]string{"v1.7.2": "0", "v1.8.2": "0", "v1.8.3": "0 → 50 → 100 → 0", "v1.9.2": "0 → 50 → 100 → 0", "v1.10.1": "0 → 50 → 100 → 0"}},
+		{canaryrouting.Scenario{}, `{"header":"scaled","course":"canary-lost"}`, "header-at-pause",
+			map[string]string{"v1.7.2": "1", "v1.8.2": "0", "v1.10.1": "0"}},
+		{canaryrouting.Scenario{}, `{"header":"first"}`, "header-at-pause",
+			map[string]string{"v1.7.2": "1", "v1.8.2": "0", "v1.10.1": "0"}},
+		{canaryrouting.Scenario{}, `{"header":"scaled","routes":"omitted"}`, "weights",
+			map[string]string{"v1.7.2": "0", "v1.8.3": "0", "v1.10.1": "0"}},
+		{canaryrouting.Scenario{}, `{"header":"scaled","course":"degraded"}`, "header",
+			map[string]string{"v1.7.2": "0 → 1 → 0", "v1.8.2": "0", "v1.8.3": "0", "v1.9.2": "0", "v1.10.1": "0"}},
 	} {
 		for version, want := range c.want {
 			p := predict(t, c.scenario, with(t, c.scenario, c.params), version)
@@ -222,6 +246,9 @@ func TestParametersThatCannotBeUsedAreRefused(t *testing.T) {
 		"no edit of steps":             {canaryedited.Scenario{}, `{"newSteps":[50,"pause forever",100]}`, "newSteps: are the same as steps"},
 		"no edit of replicas":          {canaryedited.Scenario{}, `{"edit":"replicas","newReplicas":10}`, "newReplicas: are as many as replicas"},
 		"back from where":              {canaryedited.Scenario{}, `{"scaleBack":true}`, "scaleBack: goes with edit: replicas only"},
+		"two services and no route":    {canaryrouting.Scenario{}, `{"routes":"omitted","virtualServices":2}`, "virtualServices: go with routes: listed only"},
+		"no edit of the weight":        {canaryrouting.Scenario{}, `{"course":"edited","weight":50}`, "weight: course edited needs a listed route and another weight than the first step's"},
+		"routing by subsets":           {canaryrouting.Scenario{}, `{"routing":"subsets"}`, "routing: this scenario knows services only"},
 		"a weight above 100":           {canaryedited.Scenario{}, `{"newSteps":[101]}`, "steps[0].setWeight: 101 is no weight, expected 0 to 100"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 	"golang.org/x/mod/semver"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -122,6 +123,8 @@ func (s *script) act(ctx context.Context, mv rollouts.Move) error {
 		return s.patch(ctx, map[string]any{"strategy": map[string]any{"canary": map[string]any{"steps": stepsOf(mv.Steps).API()}}})
 	case rollouts.ActReplicas:
 		return s.patch(ctx, map[string]any{"replicas": mv.Count})
+	case rollouts.ActWeight:
+		return s.editWeight(ctx, mv.Count)
 	}
 	ro, err := s.current(ctx)
 	if err != nil {
@@ -185,6 +188,35 @@ func (s *script) patch(ctx context.Context, spec map[string]any) error {
 	ro.Namespace, ro.Name = s.stage.Namespace, name
 	if err := s.stage.Client.Patch(ctx, ro, client.RawPatch(types.MergePatchType, body)); err != nil {
 		return fmt.Errorf("patching the Rollout with %s: %w", body, err)
+	}
+	return nil
+}
+
+// editWeight writes weights into the VirtualService as somebody beside the controller.
+func (s *script) editWeight(ctx context.Context, weight int) error {
+	vs := &unstructured.Unstructured{}
+	vs.SetAPIVersion("networking.istio.io/v1alpha3")
+	vs.SetKind("VirtualService")
+	if err := s.stage.Client.Get(ctx, client.ObjectKey{Namespace: s.stage.Namespace, Name: name}, vs); err != nil {
+		return fmt.Errorf("reading the VirtualService: %w", err)
+	}
+	routes, _, err := unstructured.NestedSlice(vs.Object, "spec", "http")
+	if err != nil {
+		return fmt.Errorf("reading the VirtualService's routes: %w", err)
+	}
+	for _, r := range routes {
+		if r, ok := r.(map[string]any); ok && r["name"] == route {
+			r["route"] = []any{
+				map[string]any{"destination": map[string]any{"host": stableService}, "weight": int64(100 - weight)},
+				map[string]any{"destination": map[string]any{"host": canaryService}, "weight": int64(weight)},
+			}
+		}
+	}
+	if err := unstructured.SetNestedSlice(vs.Object, routes, "spec", "http"); err != nil {
+		return err
+	}
+	if err := s.stage.Client.Update(ctx, vs); err != nil {
+		return fmt.Errorf("editing the VirtualService: %w", err)
 	}
 	return nil
 }

@@ -24,25 +24,27 @@ const (
 
 // Series names. Versions are numbers: 1 is v1, 0 none.
 const (
-	Wanted     = "wanted"     // spec.replicas
-	Total      = "total"      // wanted pods of all versions together
-	Stable     = "stable"     // the stable version
-	Current    = "current"    // the version that is wanted
-	Paused     = "paused"     // 1 while the status has a pause condition
-	Abort      = "abort"      // status.abort
-	Index      = "index"      // status.currentStepIndex
-	Phase      = "phase"      // status.phase
-	Active     = "active"     // the version that the active Service selects
-	Preview    = "preview"    // the version that the preview Service selects
-	Weight     = "weight"     // canary weight of the VirtualService, percent
-	CanaryTo   = "canary"     // the version that the canary Service or subset leads to
-	StableTo   = "stable-to"  // the version that the stable one leads to
-	Completed  = "completed"  // log: reason of a completed update
-	Events     = "events"     // log: messages of the controller's events
-	Writes     = "writes"     // log: what the controller wrote
-	Reconciles = "reconciles" // log: passes
-	Logged     = "logged"     // log: any line
-	Alive      = "alive"      // CPU seconds of the controller
+	Wanted     = "wanted"        // spec.replicas
+	Total      = "total"         // wanted pods of all versions together
+	Stable     = "stable"        // the stable version
+	Current    = "current"       // the version that is wanted
+	Paused     = "paused"        // 1 while the status has a pause condition
+	Abort      = "abort"         // status.abort
+	Index      = "index"         // status.currentStepIndex
+	Phase      = "phase"         // status.phase
+	Active     = "active"        // the version that the active Service selects
+	Preview    = "preview"       // the version that the preview Service selects
+	Weight     = "weight"        // canary weight of the VirtualService, percent
+	Second     = "weight-second" // that of the second one
+	Header     = "header"        // 1 while the VirtualService has the managed route
+	CanaryTo   = "canary"        // the version that the canary Service or subset leads to
+	StableTo   = "stable-to"     // the version that the stable one leads to
+	Completed  = "completed"     // log: reason of a completed update
+	Events     = "events"        // log: messages of the controller's events
+	Writes     = "writes"        // log: what the controller wrote
+	Reconciles = "reconciles"    // log: passes
+	Logged     = "logged"        // log: any line
+	Alive      = "alive"         // CPU seconds of the controller
 
 	Overload = "overload"  // load on each available pod of the busiest version, in units of its fair share
 	Missing  = "missing"   // pods that the versions with traffic lack
@@ -122,7 +124,17 @@ func (p Plan) canaryDefinitions() []series.Definition {
 			}
 			return series.Number(float64(*v.Status.CurrentStepIndex)), true
 		}),
-		{Name: Weight, Unit: "%", Doc: "canary weight of the VirtualService", Object: &series.FromObject{Resource: virtualServiceResource, Value: p.canaryWeight}},
+		{Name: Weight, Unit: "%", Doc: "canary weight of the VirtualService", Object: &series.FromObject{Resource: virtualServiceResource, Value: p.weightIn(name)}},
+	}
+	if p.Spec.SecondService {
+		defs = append(defs, series.Definition{Name: Second, Unit: "%", Doc: "canary weight of the second VirtualService",
+			Object: &series.FromObject{Resource: virtualServiceResource, Value: p.weightIn(secondName)}})
+	}
+	if p.header() {
+		defs = append(defs, series.Definition{Name: Header, Doc: "1 while the VirtualService has the managed route",
+			Object: &series.FromObject{Resource: virtualServiceResource, Value: func(v *series.View) (series.Value, bool) {
+				return truth(hasHeader(v)), v.Metadata.Name == name
+			}}})
 	}
 	if p.subsets() {
 		defs = append(defs, inSubset(canaryTo, canarySubset), inSubset(stableTo, stableSubset))
@@ -225,10 +237,22 @@ func (p Plan) versionOf(name, doc, hash string) series.Definition {
 	}, inputs...)
 }
 
-func (p Plan) canaryWeight(v *series.View) (series.Value, bool) {
-	if v.Metadata.Name != name {
-		return series.Value{}, false
+// hasHeader says whether a VirtualService has the managed route.
+func hasHeader(v *series.View) bool {
+	return slices.ContainsFunc(v.Spec.HTTP, func(r series.HTTPRoute) bool { return r.Name == HeaderRoute })
+}
+
+// weightIn reads the canary weight of the VirtualService of a name.
+func (p Plan) weightIn(service string) func(*series.View) (series.Value, bool) {
+	return func(v *series.View) (series.Value, bool) {
+		if v.Metadata.Name != service {
+			return series.Value{}, false
+		}
+		return p.canaryWeight(v)
 	}
+}
+
+func (p Plan) canaryWeight(v *series.View) (series.Value, bool) {
 	for _, http := range v.Spec.HTTP {
 		for _, r := range http.Route {
 			isCanary := r.Destination.Host == canaryService

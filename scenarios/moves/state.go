@@ -19,13 +19,14 @@ type state struct {
 	rollout   series.View
 	sets      map[string]series.View // by version
 	versions  map[string]string      // by hash
-	weight    int
+	weights   map[string]int         // by VirtualService
+	header    bool
 	selectors map[string]string // hash by Service
 }
 
 // now is the state as it was recorded last.
 func (s *script) now() state {
-	out := state{sets: map[string]series.View{}, versions: map[string]string{}, selectors: map[string]string{}}
+	out := state{weights: map[string]int{}, sets: map[string]series.View{}, versions: map[string]string{}, selectors: map[string]string{}}
 	s.each(rolloutResource, func(v series.View) { out.rollout = v })
 	s.each(replicaSetResource, func(v series.View) {
 		version := v.Spec.Template.Metadata.Labels[stage.VersionLabel]
@@ -35,8 +36,9 @@ func (s *script) now() state {
 	s.each(serviceResource, func(v series.View) { out.selectors[v.Metadata.Name] = selected(&v) })
 	s.each(virtualServiceResource, func(v series.View) {
 		if weight, ok := s.canaryWeight(&v); ok {
-			out.weight = int(weight.Num)
+			out.weights[v.Metadata.Name] = int(weight.Num)
 		}
+		out.header = out.header || hasHeader(&v)
 	})
 	return out
 }
@@ -79,7 +81,9 @@ func (st state) differs(p Plan, want rollouts.Row) string {
 		note("preview", st.versions[st.selectors[previewService]], want.Preview)
 		return strings.Join(out, ", ")
 	}
-	note("weight", st.weight, want.Weight)
+	note("weight", st.weights[name], want.Weight)
+	note("second weight", st.weights[secondName], want.Second)
+	note("header", st.header, want.Header)
 	if i := st.rollout.Status.CurrentStepIndex; i != nil {
 		note("step", *i, want.Index)
 	}

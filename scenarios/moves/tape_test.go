@@ -188,7 +188,7 @@ func play(t testing.TB, plan moves.Plan, trace rollouts.Trace) *series.Set {
 	}
 	tp.routes(before, before, true)
 	tp.status(before)
-	tp.log(obj{"msg": "started"})
+	tp.log(obj{"msg": "Patched: {}"})
 	from, to := plan.Drilled().From, plan.Drilled().To
 	tp.step(from, "begin")
 	tp.log(obj{"msg": "Started syncing rollout"})
@@ -245,9 +245,12 @@ func plans() map[string]moves.Plan {
 			moves.Deploy(moves.V2), moves.Ready(moves.V2, 1), moves.Deploy(moves.V3), moves.Ready(moves.V3, 4), moves.Do(rollouts.ActAbort),
 			moves.Do(rollouts.ActRetry), moves.Do(rollouts.ActPromote), moves.Elapse(30),
 		}},
-		"services": {Spec: canary.Spec(), Steps: canary.Steps, SetUp: moves.First(10), Versions: versions, Quiet: 10 * time.Second, Drill: third(canary)},
-		"subsets":  {Spec: subsets.Spec(), Steps: canary.Steps, SetUp: moves.First(10), Versions: versions, Quiet: 10 * time.Second, Drill: third(subsets)},
-		"edited": {Spec: canary.Spec(), Steps: canary.Steps, SetUp: moves.First(10), Versions: versions[:2], Quiet: 10 * time.Second,
+		"retried": {Spec: rollouts.Spec{Replicas: 4, BlueGreen: &rollouts.BlueGreen{Approval: true}}, SetUp: moves.First(4), Versions: versions[:2],
+			Quiet: 10 * time.Second, Drill: []rollouts.Move{moves.Deploy(moves.V2), moves.Ready(moves.V2, 4), moves.Do(rollouts.ActAbort),
+				moves.Do(rollouts.ActRetry), moves.Do(rollouts.ActPromote), moves.Elapse(30)}},
+		"services": {Spec: canary.Spec(), Steps: canary.Steps.API(), SetUp: moves.First(10), Versions: versions, Quiet: 10 * time.Second, Drill: third(canary)},
+		"subsets":  {Spec: subsets.Spec(), Steps: canary.Steps.API(), SetUp: moves.First(10), Versions: versions, Quiet: 10 * time.Second, Drill: third(subsets)},
+		"edited": {Spec: canary.Spec(), Steps: canary.Steps.API(), SetUp: moves.First(10), Versions: versions[:2], Quiet: 10 * time.Second,
 			Drill: moves.Join(canary.ToPause(moves.V2), scale, edit, moves.Promotions(canary.Steps), canary.Gone())},
 	}
 }
@@ -282,8 +285,8 @@ func TestAWrongModelIsCaught(t *testing.T) {
 		alter func(*rollouts.Rules)
 		claim string
 	}{
-		"a retry that needs its approval": {"blue-green", rollouts.Group19, func(r *rollouts.Rules) { r.FastRollback = true }, "paused"},
-		"a retry that needs none":         {"blue-green", rollouts.Group110, func(r *rollouts.Rules) { r.FastRollback = false }, "paused"},
+		"a retry that needs its approval": {"retried", rollouts.Group19, func(r *rollouts.Rules) { r.FastRollback = true }, "paused"},
+		"a retry that needs none":         {"retried", rollouts.Group110, func(r *rollouts.Rules) { r.FastRollback = false }, "paused"},
 		"subsets before the weight":       {"subsets", rollouts.Group110, func(r *rollouts.Rules) { r.EarlyZeroWeight = false }, "to-nobody"},
 		"the weight before subsets":       {"subsets", rollouts.Group17, func(r *rollouts.Rules) { r.EarlyZeroWeight = true }, "to-nobody"},
 	} {

@@ -43,6 +43,10 @@ const (
 	RuleScaling       Rule = "scalingEvent"
 	RuleIntermediate  Rule = "intermediate"
 	RuleReferenced    Rule = "referenced"
+	RuleHeader        Rule = "setHeaderRoute"
+	RuleHeaderLost    Rule = "removeManagedRoutes"
+	RuleRoute         Rule = "routeToPatch"
+	RuleSetWeightIn   Rule = "setWeight"
 	RuleActive        Rule = "activeService"
 	RulePreview       Rule = "previewService"
 	RulePreviewSize   Rule = "previewReplicaCount"
@@ -122,6 +126,10 @@ var places = map[Rule]place{
 	RuleScaling:       {syncGo, [5]int{325, 320, 320, 320, 320}, "spec.replicas changed: sizes only, routing waits"},
 	RuleIntermediate:  {canary, [5]int{227, 232, 242, 242, 242}, "neither canary nor stable and never promoted: to 0 without a delay"},
 	RuleReferenced:    {rsGo, [5]int{329, 321, 321, 347, 389}, "isReplicaSetReferenced keeps its pods"},
+	RuleHeader:        {traffic, [5]int{240, 272, 272, 279, 279}, "the managed route is written in the one pass of its step"},
+	RuleHeaderLost:    {traffic, [5]int{0, 225, 225, 230, 230}, "no available canary pod: managed routes are removed"},
+	RuleRoute:         {istio, [5]int{888, 905, 910, 955, 955}, "which route of a VirtualService is patched"},
+	RuleSetWeightIn:   {istio, [5]int{653, 670, 675, 720, 720}, "every VirtualService gets the weight, whoever changed it"},
 	RuleActive:        {svcGo, [5]int{98, 99, 99, 99, 99}, "the active Service moves once all replicas are available"},
 	RulePreview:       {svcGo, [5]int{76, 77, 77, 77, 77}, "the preview Service moves at once, whatever pods there are"},
 	RulePreviewSize:   {"utils/replicaset/replicaset.go", [5]int{253, 254, 254, 254, 254}, "previewReplicaCount until it is approved"},

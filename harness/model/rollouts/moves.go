@@ -19,6 +19,7 @@ const (
 	ActElapse      Act = "elapse"         // let Count seconds pass
 	ActSteps       Act = "edit steps"     // apply Steps
 	ActReplicas    Act = "scale"          // apply spec.replicas, Count
+	ActWeight      Act = "edit weight"    // somebody else writes the VirtualService's canary weight, Count
 )
 
 // A Move is one act. Fields that the act does not name mean nothing.
@@ -38,7 +39,7 @@ func (mv Move) String() string {
 		return fmt.Sprintf("%s %s %d", mv.Act, mv.Version, mv.Count)
 	case ActElapse:
 		return fmt.Sprintf("%s %d s", mv.Act, mv.Count)
-	case ActReplicas:
+	case ActReplicas, ActWeight:
 		return fmt.Sprintf("%s to %d", mv.Act, mv.Count)
 	case ActSteps:
 		return fmt.Sprintf("%s to %s", mv.Act, Spec{Steps: mv.Steps}.StepsString())
@@ -117,6 +118,8 @@ func (m *Machine) move(mv Move, held map[string]int) {
 		m.SetSteps(mv.Steps)
 	case ActReplicas:
 		m.SetReplicas(mv.Count)
+	case ActWeight:
+		m.EditWeight(mv.Count)
 	}
 }
 

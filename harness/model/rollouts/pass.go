@@ -167,24 +167,65 @@ func (p *pass) reconcileTraffic() bool {
 	if p.decision.Branch == "C" && (!v.Spec.DynamicStableScale || want == 0) {
 		p.ensureService(&w.CanaryService, "canary", v.Stable, false)
 	}
+	p.removeHeader()
 	if !p.rules.stableReady(v, want) {
 		p.held = "G"
 		return true
 	}
+	p.setHeader(v)
 	if p.rules.EarlyZeroWeight && (v.New == nil || v.New.Available == 0) && v.Status.Weights.Canary > 0 {
-		w.Weight, p.weightFirst = want, true
+		p.weightFirst = true
+		p.setWeight(want)
 	}
 	canary, stable := p.hashes(v)
 	if !p.updateSubsets(v, canary, stable) {
 		return false
 	}
-	w.Weight = want
+	p.setWeight(want)
 	weights := Weights{Canary: want, Stable: v.Spec.maxWeight() - want, CanaryVersion: canary, StableVersion: stable}
 	if !v.Status.HasWeights || v.Status.Weights != weights {
 		p.event(EventWeight, fmt.Sprintf("from %d to %d", v.Status.Weights.Canary, want))
 		p.newStatus.HasWeights, p.newStatus.Weights = true, weights
 	}
 	return true
+}
+
+// setWeight is Istio's SetWeight. Where no route is named it patches the first one without
+// a name; from v1.8.3 on also one with a name, if it is the only one: a managed route
+// makes it one of two, and then none is patched.
+// rollout/trafficrouting/istio/istio.go:905 (v1.8.2)
+func (p *pass) setWeight(want int) {
+	w := &p.m.world
+	if p.m.spec.RoutesOmitted && (!p.rules.OnlyRouteNeedsNoName || w.Header) {
+		return
+	}
+	w.Weight = want
+	if p.m.spec.SecondService {
+		w.Second = want
+	}
+}
+
+// removeHeader is RemoveManagedRoutes. It comes before the stable guard, and from v1.8 on
+// also whenever the canary has no available pod. rollout/trafficrouting.go:225 (v1.8.2)
+func (p *pass) removeHeader() {
+	switch p.decision.Branch {
+	case "B", "C", "E":
+		p.m.world.Header = false
+	case "D":
+		if p.rules.EmptyCanaryLosesHeader {
+			p.m.world.Header = false
+		}
+	}
+}
+
+// setHeader makes or removes the managed route while the step that says so is the current
+// one, which is for one pass. rollout/trafficrouting.go:272 (v1.8.2)
+func (p *pass) setHeader(v View) {
+	step := v.step()
+	if step == nil || step.Header == "" || v.New == nil || v.New.Revision <= 1 {
+		return
+	}
+	p.m.world.Header = step.Header == HeaderSet
 }
 
 // hashes are the versions to balance between. On the way back to stable the canary is

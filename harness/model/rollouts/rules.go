@@ -97,6 +97,15 @@ type Rules struct {
 	// rollout/replicaset.go:139 (v1.10.1)
 	AbortDelaySyncsReplicas bool
 
+	// EmptyCanaryLosesHeader removes managed routes whenever the canary has no available
+	// pod; the step that made them is over by then. rollout/trafficrouting.go:225 (v1.8.2)
+	EmptyCanaryLosesHeader bool
+
+	// OnlyRouteNeedsNoName patches the weight of a VirtualService's only route also if it
+	// has a name that the Rollout does not list.
+	// rollout/trafficrouting/istio/istio.go:915 (v1.8.3)
+	OnlyRouteNeedsNoName bool
+
 	// AnyReplicaSetScales takes the annotation of any ReplicaSet with pods for a change of
 	// spec.replicas; later, only that of the new and the stable one.
 	// rollout/sync.go:332 (v1.7.2), :330 (v1.8.2)
@@ -123,11 +132,13 @@ func RulesForGroup(group Group) Rules {
 	}
 	rules.StableGuard = true
 	rules.CreateBeforePass = true
+	rules.EmptyCanaryLosesHeader = true
 	rules.SubsetGuard = SubsetGuardErrorAny
 	if group == Group180 {
 		return rules
 	}
 	rules.SubsetGuard = SubsetGuardSkip
+	rules.OnlyRouteNeedsNoName = true
 	if group == Group183 {
 		return rules
 	}

@@ -111,7 +111,7 @@ func (p *pass) stepDone(v View, step *Step) bool {
 	case step.Analysis:
 		return p.start.AnalysisPassed
 	}
-	return step.Instant
+	return step.Header != ""
 }
 
 // pauseDone: a human removed the pause condition, or its time is over.

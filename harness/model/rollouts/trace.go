@@ -15,6 +15,10 @@ type Row struct {
 	At   int // seconds
 	// Weight is the canary weight of the VirtualService after the pass.
 	Weight int
+	// Second is that of the second VirtualService, Header whether they have the managed
+	// route of a setHeaderRoute step.
+	Second int
+	Header bool
 	// Size is spec.replicas by version after the pass.
 	Size map[string]int
 	// Replicas is spec.replicas of the Rollout.

@@ -246,6 +246,8 @@ func field(r rollouts.Row, key string) string {
 		return orNone(r.CanaryService)
 	case "stableService":
 		return orNone(r.StableService)
+	case "header":
+		return strconv.FormatBool(r.Header)
 	case "active":
 		return orNone(r.Active)
 	case "previewed":

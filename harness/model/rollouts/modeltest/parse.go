@@ -197,6 +197,11 @@ func setSpec(spec *rollouts.Spec, key, value string) (err error) {
 		spec.AbortScaleDownDelaySeconds = &n
 	case "dynamicStableScale":
 		spec.DynamicStableScale, err = strconv.ParseBool(value)
+	case "routes":
+		spec.RoutesOmitted = value == "omitted"
+		if value != "omitted" && value != "listed" {
+			err = fmt.Errorf("%q is neither listed nor omitted", value)
+		}
 	case "blueGreen":
 		err = setBlueGreen(spec, value)
 	case "steps":
@@ -210,7 +215,7 @@ func setSpec(spec *rollouts.Spec, key, value string) (err error) {
 		}
 	default:
 		err = fmt.Errorf("unknown field (known: replicas, minPods, steps, routing, window, " +
-			"scaleDownDelay, abortScaleDownDelay, dynamicStableScale, threshold, blueGreen)")
+			"scaleDownDelay, abortScaleDownDelay, dynamicStableScale, threshold, routes, blueGreen)")
 	}
 	return err
 }
@@ -273,7 +278,7 @@ func parseSteps(value string) ([]rollouts.Step, error) {
 
 func parseStep(word string) (rollouts.Step, error) {
 	key, value, _ := strings.Cut(word, "=")
-	bad := fmt.Errorf("unknown step %q (known: 5, pause, pause=1s, pause=forever, scale=3, scale=30%%, scale=match, analysis, header)", word)
+	bad := fmt.Errorf("unknown step %q (known: 5, pause, pause=1s, pause=forever, scale=3, scale=30%%, scale=match, analysis, header, header=off)", word)
 	switch {
 	case word == "pause":
 		return rollouts.PauseFor(1), nil
@@ -284,7 +289,9 @@ func parseStep(word string) (rollouts.Step, error) {
 	case word == "analysis":
 		return rollouts.AnalysisStep(), nil
 	case word == "header":
-		return rollouts.Step{Instant: true}, nil
+		return rollouts.Step{Header: rollouts.HeaderSet}, nil
+	case word == "header=off":
+		return rollouts.Step{Header: rollouts.HeaderRemoved}, nil
 	case key == "pause":
 		n, err := number(strings.TrimSuffix(value, "s"))
 		return rollouts.PauseFor(n), err
