@@ -189,6 +189,7 @@ func play(t testing.TB, plan moves.Plan, trace rollouts.Trace) *series.Set {
 	tp.routes(before, before, true)
 	tp.status(before)
 	tp.log(obj{"msg": "Patched: {}"})
+	tp.log(obj{"msg": "Rollout completed update to revision 1 (v1): Initial deploy"})
 	from, to := plan.Drilled().From, plan.Drilled().To
 	tp.step(from, "begin")
 	tp.log(obj{"msg": "Started syncing rollout"})
@@ -239,7 +240,7 @@ func plans() map[string]moves.Plan {
 	}
 	versions := []string{moves.V1, moves.V2, moves.V3}
 	edit := []rollouts.Move{{Act: rollouts.ActSteps, Steps: rollback.Steps{rollback.SetWeight(20), moves.Forever()}.Model()}}
-	scale := []rollouts.Move{{Act: rollouts.ActReplicas, Count: 16}, moves.Ready(moves.V1, 16)}
+	scale := []rollouts.Move{{Act: rollouts.ActReplicas, Count: 16}, moves.Ready(moves.V1, 16), moves.Ready(moves.V2, 16)}
 	return map[string]moves.Plan{
 		"blue-green": {Spec: blueGreen, SetUp: moves.First(4), Versions: versions, Quiet: 10 * time.Second, Drill: []rollouts.Move{
 			moves.Deploy(moves.V2), moves.Ready(moves.V2, 1), moves.Deploy(moves.V3), moves.Ready(moves.V3, 4), moves.Do(rollouts.ActAbort),
