@@ -271,17 +271,21 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 	for _, dir := range baselines(t) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
-			tp := altered{doctored.Load(t, dir)}
+			// Each alteration is about another series but this one's, which hangs on several.
+			const alone = "to-nobody"
+			tp, one := altered{doctored.Load(t, dir)}, altered{doctored.Load(t, dir)}
+			one.alter(t, alone)
+			one.Breaks(alone)
 			for _, c := range tp.Verdict().Claims {
 				if c.Status != judge.Held {
 					t.Errorf("claim %s is %s as it is: %s", c.ID, c.Status, c.Why)
 				}
-				if !tp.alter(t, c.ID) {
+				if c.ID != alone && !tp.alter(t, c.ID) {
 					t.Errorf("no alteration is about the claim %s", c.ID)
 				}
 			}
-			for _, c := range tp.Verdict().Claims { // each alteration is about another series
-				if c.Status != judge.Broken {
+			for _, c := range tp.Verdict().Claims {
+				if c.ID != alone && c.Status != judge.Broken {
 					t.Errorf("claim %s is %s: predicted %s, observed %s", c.ID, c.Status, c.Predicted, c.Observed)
 				}
 			}

@@ -83,7 +83,7 @@ func compileTrace(words []string) (runFunc, error) {
 // compileSelected compares the versions that a Service selects, one after the other.
 func compileSelected(name string, want []string, of func(rollouts.Row) string) (runFunc, error) {
 	if len(want) == 0 {
-		return nil, fmt.Errorf("%s VERSION...", name)
+		return nil, fmt.Errorf("expected: %s and one VERSION or more", name)
 	}
 	return func(s *state) error {
 		got := []string{of(s.trace.Start)}
