@@ -8,6 +8,10 @@ import (
 	"reckon.dev/reckon/harness/nearest"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/scenarios/autoscaledupdate"
+	"reckon.dev/reckon/scenarios/bluegreen"
+	"reckon.dev/reckon/scenarios/canaryedited"
+	"reckon.dev/reckon/scenarios/canaryrouting"
+	"reckon.dev/reckon/scenarios/canarysuperseded"
 	"reckon.dev/reckon/scenarios/eviction"
 	"reckon.dev/reckon/scenarios/istiodcost"
 	"reckon.dev/reckon/scenarios/istiodmasseviction"
@@ -30,6 +34,10 @@ func All() []scenario.Scenario {
 	return []scenario.Scenario{
 		rollbackwindow.Scenario{},
 		rollbackabort.Scenario{},
+		bluegreen.Scenario{},
+		canarysuperseded.Scenario{},
+		canaryedited.Scenario{},
+		canaryrouting.Scenario{},
 		upgradenoop.Scenario{},
 		rollingupdate.Scenario{},
 		scaling.Scenario{},

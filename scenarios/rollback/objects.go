@@ -76,10 +76,7 @@ func (p Params) strategy(canary *v1alpha1.CanaryStrategy) {
 	if !p.DynamicStableScale { // validation refuses the two together
 		canary.ScaleDownDelaySeconds = int32p(p.ScaleDownDelay)
 	}
-	canary.Steps = []v1alpha1.CanaryStep{}
-	for _, step := range p.Steps {
-		canary.Steps = append(canary.Steps, step.api())
-	}
+	canary.Steps = p.Steps.API()
 }
 
 // errGone is what a script says when its Rollout is not there.

@@ -98,7 +98,7 @@ func (p Params) Check(version string) error {
 	if err := scenario.CheckBounds(p); err != nil {
 		return err
 	}
-	if err := p.Steps.check(); err != nil {
+	if err := p.Steps.Check(); err != nil {
 		return err
 	}
 	if p.Ramp < scenario.Duration(200*time.Millisecond) || p.Ramp > scenario.Duration(time.Hour) {
@@ -132,14 +132,11 @@ func (p Params) Check(version string) error {
 
 // Spec is the part of the Rollout that the model reads.
 func (p Params) Spec() rollouts.Spec {
-	spec := rollouts.Spec{
+	return rollouts.Spec{
 		Replicas: p.Replicas, MinPods: p.MinPodsPerReplicaSet, Routing: rollouts.Routing(p.Routing),
 		WindowRevisions: p.RollbackWindow, ScaleDownDelaySeconds: p.ScaleDownDelay, DynamicStableScale: p.DynamicStableScale,
+		Steps: p.Steps.Model(),
 	}
-	for _, s := range p.Steps {
-		spec.Steps = append(spec.Steps, s.model())
-	}
-	return spec
 }
 
 // Expected is how long a script over these parameters takes: the set-up, the

@@ -116,9 +116,9 @@ func (s Step) count() int {
 	return n
 }
 
-// check follows the controller's own validation: weights of 0 to 100, in any
+// Check follows the controller's own validation: weights of 0 to 100, in any
 // order, and no negative numbers (pkg/apis/rollouts/validation/validation.go:309-339, v1.8.2).
-func (s Steps) check() error {
+func (s Steps) Check() error {
 	for i, step := range s {
 		field := fmt.Sprintf("steps[%d]", i)
 		if w := step.SetWeight; w != nil && (*w < 0 || *w > 100) {
@@ -181,6 +181,24 @@ func (s Steps) endless() bool {
 		}
 	}
 	return false
+}
+
+// Model is the steps as the model knows them.
+func (s Steps) Model() []rollouts.Step {
+	var out []rollouts.Step
+	for _, step := range s {
+		out = append(out, step.model())
+	}
+	return out
+}
+
+// API is the steps as a Rollout has them; never nil.
+func (s Steps) API() []v1alpha1.CanaryStep {
+	out := []v1alpha1.CanaryStep{}
+	for _, step := range s {
+		out = append(out, step.api())
+	}
+	return out
 }
 
 func (s Step) model() rollouts.Step {

@@ -40,6 +40,22 @@ const (
 	RuleServices      Rule = "serviceSelectors"
 	RuleThreshold     Rule = "replicaProgressThreshold"
 	RuleLadder        Rule = "abortLadder"
+	RuleScaling       Rule = "scalingEvent"
+	RuleIntermediate  Rule = "intermediate"
+	RuleReferenced    Rule = "referenced"
+	RuleHeader        Rule = "setHeaderRoute"
+	RuleHeaderLost    Rule = "removeManagedRoutes"
+	RuleRoute         Rule = "routeToPatch"
+	RuleSetWeightIn   Rule = "setWeight"
+	RuleActive        Rule = "activeService"
+	RulePreview       Rule = "previewService"
+	RulePreviewSize   Rule = "previewReplicaCount"
+	RuleApproval      Rule = "blueGreenPause"
+	RulePauseOver     Rule = "completedBlueGreenPause"
+	RuleFastTrack     Rule = "fastTrack"
+	RuleCheckPoint    Rule = "scaleUpPreviewCheckPoint"
+	RuleKeptAtFull    Rule = "delayAtFullSize"
+	RuleBlueGreenDone Rule = "promoteBlueGreen"
 
 	RuleHash           Rule = "templateHash"
 	RuleFindByHash     Rule = "findByHash"
@@ -82,6 +98,8 @@ const (
 	istio   = "rollout/trafficrouting/istio/istio.go"
 	rsGo    = "rollout/replicaset.go"
 	svcGo   = "rollout/service.go"
+	bgGo    = "rollout/bluegreen.go"
+	pauseGo = "rollout/pause.go"
 	sets    = "utils/replicaset/replicaset.go"
 )
 
@@ -116,6 +134,22 @@ var places = map[Rule]place{
 	RuleServices:      {svcGo, [5]int{322, 323, 323, 325, 325}, "a selector moves with one available pod"},
 	RuleThreshold:     {sizes, [5]int{0, 0, 0, 36, 36}, "ReplicaProgressThresholdMet"},
 	RuleLadder:        {traffic, [5]int{305, 337, 337, 360, 360}, "weight on abort"},
+	RuleScaling:       {syncGo, [5]int{325, 320, 320, 320, 320}, "spec.replicas changed: sizes only, routing waits"},
+	RuleIntermediate:  {canary, [5]int{227, 232, 242, 242, 242}, "neither canary nor stable and never promoted: to 0 without a delay"},
+	RuleReferenced:    {rsGo, [5]int{329, 321, 321, 347, 389}, "isReplicaSetReferenced keeps its pods"},
+	RuleHeader:        {traffic, [5]int{240, 272, 272, 279, 279}, "the managed route is written in the one pass of its step"},
+	RuleHeaderLost:    {traffic, [5]int{0, 225, 225, 230, 230}, "no available canary pod: managed routes are removed"},
+	RuleRoute:         {istio, [5]int{888, 905, 910, 955, 955}, "which route of a VirtualService is patched"},
+	RuleSetWeightIn:   {istio, [5]int{653, 670, 675, 720, 720}, "every VirtualService gets the weight, whoever changed it"},
+	RuleActive:        {svcGo, [5]int{98, 99, 99, 99, 99}, "the active Service moves once all replicas are available"},
+	RulePreview:       {svcGo, [5]int{76, 77, 77, 77, 77}, "the preview Service moves at once, whatever pods there are"},
+	RulePreviewSize:   {"utils/replicaset/replicaset.go", [5]int{253, 254, 254, 254, 254}, "previewReplicaCount until it is approved"},
+	RuleApproval:      {bgGo, [5]int{132, 132, 132, 132, 132}, "reconcileBlueGreenPause"},
+	RulePauseOver:     {pauseGo, [5]int{143, 143, 143, 145, 145}, "CompletedBlueGreenPause"},
+	RuleFastTrack:     {bgGo, [5]int{113, 113, 113, 113, 113}, "isBlueGreenFastTracked skips the pause"},
+	RuleCheckPoint:    {bgGo, [5]int{322, 322, 322, 322, 321}, "an approved preview may have all pods, and so may what follows it"},
+	RuleKeptAtFull:    {bgGo, [5]int{234, 234, 234, 234, 234}, "an old ReplicaSet has spec.replicas pods during its delay"},
+	RuleBlueGreenDone: {syncGo, [5]int{958, 960, 960, 967, 1031}, "shouldFullPromote, blue-green"},
 
 	RuleHash:           {"utils/hash/hash.go", [5]int{15, 15, 15, 15, 15}, "ComputePodTemplateHash hashes the template as JSON"},
 	RuleFindByHash:     {sets, [5]int{45, 45, 45, 45, 45}, "FindNewReplicaSet: by its hash"},

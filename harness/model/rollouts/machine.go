@@ -22,10 +22,14 @@ type World struct {
 	Template       string
 	Sets           []ReplicaSet // oldest first
 	Status         Status
-	Weight         int // canary weight of the VirtualService
+	Weight         int  // canary weight of the VirtualService
+	Second         int  // of the second one
+	Header         bool // whether they have the managed route
 	CanaryService  Service
 	StableService  Service
 	Subsets        Subsets
+	ActiveService  Service
+	PreviewService Service
 	AnalysisPassed bool
 }
 
@@ -110,6 +114,23 @@ func (m *Machine) SetSteps(steps []Step) {
 	m.wake("edit steps")
 }
 
+// SetReplicas edits spec.replicas, as a user or an autoscaler does.
+func (m *Machine) SetReplicas(replicas int) {
+	m.spec.Replicas = replicas
+	m.wake(fmt.Sprintf("scale to %d", replicas))
+}
+
+// EditWeight is somebody else's edit of the first VirtualService. It is a row of the
+// trace, as a watch sees it before the controller answers.
+func (m *Machine) EditWeight(weight int) {
+	m.world.Weight = weight
+	row := m.row()
+	row.Move = fmt.Sprintf("edit weight to %d", weight)
+	row.Pass = len(m.trace.Rows) + 1
+	m.trace.Rows = append(m.trace.Rows, row)
+	m.wake("edited")
+}
+
 // SetWindow edits rollbackWindow.revisions.
 func (m *Machine) SetWindow(revisions int) {
 	m.spec.WindowRevisions = revisions
@@ -183,6 +204,7 @@ func (m *Machine) record(p *pass, before World) {
 	row.SizeAtWeight = sizesOf(before.Sets)
 	row.Branch, row.Want, row.Basis = p.decision.Branch, p.decision.Want, p.decision.Basis
 	row.Held, row.Events, row.Err = p.held, p.events, p.err
+	row.WeightFirst = p.weightFirst
 	switch p.held {
 	case "G":
 		row.HeldBasis = p.rules.Basis(RuleStableGuard)
@@ -195,11 +217,11 @@ func (m *Machine) record(p *pass, before World) {
 func (m *Machine) row() Row {
 	w := &m.world
 	row := Row{
-		At: w.Now, Weight: w.Weight, Size: sizesOf(w.Sets), SizeAtWeight: sizesOf(w.Sets), Available: map[string]int{},
+		At: w.Now, Replicas: m.spec.Replicas, Weight: w.Weight, Second: w.Second, Header: w.Header, Size: sizesOf(w.Sets), SizeAtWeight: sizesOf(w.Sets), Available: map[string]int{},
 		Index: w.Status.Index, Stable: w.Status.Stable, Current: w.Status.Current,
 		Abort: w.Status.Abort, Paused: w.Status.Paused,
 		CanaryService: w.CanaryService.Selector, StableService: w.StableService.Selector,
-		Subsets: w.Subsets,
+		Subsets: w.Subsets, Active: w.ActiveService.Selector, Preview: w.PreviewService.Selector,
 	}
 	for _, rs := range w.Sets {
 		row.Available[rs.Version] = rs.Available

@@ -30,6 +30,8 @@ type pass struct {
 	held      string
 	events    []string
 	err       string
+	// weightFirst: the weight was written before the subsets.
+	weightFirst bool
 
 	removeAbort bool
 	clearPause  bool
@@ -45,9 +47,18 @@ func (p *pass) reconcile() {
 		s.AbortedCondition = false
 	}
 	p.newStatus = s
+	if p.m.spec.BlueGreen != nil {
+		p.blueGreen()
+		return
+	}
 	changed := s.StepsHash != p.m.stepsHash() || (s.Current != "" && s.Current != w.Template)
 	p.findNew(changed)
 	p.removeAbort = s.FullyPromoted() && s.Abort // rollout/controller.go:572 (v1.8.2)
+	if p.scaled() {
+		p.scale()
+		p.patch()
+		return
+	}
 	if changed {
 		p.resetStatus()
 		return
@@ -96,6 +107,22 @@ func (p *pass) view() View {
 
 func (p *pass) aborted() bool { return p.start.Status.Abort && !p.removeAbort }
 
+// scaled is isScalingEvent: spec.replicas is not what the new or the stable ReplicaSet
+// was last sized for. Then a pass sizes ReplicaSets and leaves services and routing alone.
+// rollout/sync.go:320 (v1.8.2); v1.7 looks at every ReplicaSet with pods (:332)
+func (p *pass) scaled() bool {
+	for _, rs := range p.start.Sets {
+		if rs.Version != p.start.Template && rs.Version != p.start.Status.Stable && !p.rules.AnyReplicaSetScales {
+			continue
+		}
+		if rs.Size > 0 && rs.Desired != nil && *rs.Desired != p.m.spec.Replicas {
+			p.decision.Basis = p.rules.Basis(RuleScaling)
+			return true
+		}
+	}
+	return false
+}
+
 func (p *pass) event(reason, message string) {
 	p.events = append(p.events, reason+": "+message)
 }
@@ -140,24 +167,65 @@ func (p *pass) reconcileTraffic() bool {
 	if p.decision.Branch == "C" && (!v.Spec.DynamicStableScale || want == 0) {
 		p.ensureService(&w.CanaryService, "canary", v.Stable, false)
 	}
+	p.removeHeader()
 	if !p.rules.stableReady(v, want) {
 		p.held = "G"
 		return true
 	}
+	p.setHeader(v)
 	if p.rules.EarlyZeroWeight && (v.New == nil || v.New.Available == 0) && v.Status.Weights.Canary > 0 {
-		w.Weight = want
+		p.weightFirst = true
+		p.setWeight(want)
 	}
 	canary, stable := p.hashes(v)
 	if !p.updateSubsets(v, canary, stable) {
 		return false
 	}
-	w.Weight = want
+	p.setWeight(want)
 	weights := Weights{Canary: want, Stable: v.Spec.maxWeight() - want, CanaryVersion: canary, StableVersion: stable}
 	if !v.Status.HasWeights || v.Status.Weights != weights {
 		p.event(EventWeight, fmt.Sprintf("from %d to %d", v.Status.Weights.Canary, want))
 		p.newStatus.HasWeights, p.newStatus.Weights = true, weights
 	}
 	return true
+}
+
+// setWeight is Istio's SetWeight. Where no route is named it patches the first one without
+// a name; from v1.8.3 on also one with a name, if it is the only one: a managed route
+// makes it one of two, and then none is patched.
+// rollout/trafficrouting/istio/istio.go:905 (v1.8.2)
+func (p *pass) setWeight(want int) {
+	w := &p.m.world
+	if p.m.spec.RoutesOmitted && (!p.rules.OnlyRouteNeedsNoName || w.Header) {
+		return
+	}
+	w.Weight = want
+	if p.m.spec.SecondService {
+		w.Second = want
+	}
+}
+
+// removeHeader is RemoveManagedRoutes. It comes before the stable guard, and from v1.8 on
+// also whenever the canary has no available pod. rollout/trafficrouting.go:225 (v1.8.2)
+func (p *pass) removeHeader() {
+	switch p.decision.Branch {
+	case "B", "C", "E":
+		p.m.world.Header = false
+	case "D":
+		if p.rules.EmptyCanaryLosesHeader {
+			p.m.world.Header = false
+		}
+	}
+}
+
+// setHeader makes or removes the managed route while the step that says so is the current
+// one, which is for one pass. rollout/trafficrouting.go:272 (v1.8.2)
+func (p *pass) setHeader(v View) {
+	step := v.step()
+	if step == nil || step.Header == "" || v.New == nil || v.New.Revision <= 1 {
+		return
+	}
+	p.m.world.Header = step.Header == HeaderSet
 }
 
 // hashes are the versions to balance between. On the way back to stable the canary is

@@ -92,8 +92,30 @@ type Rules struct {
 	// before, in its second pass. rollout/controller.go:562 (v1.8.2), rollout/sync.go:52 (v1.7.2)
 	CreateBeforePass bool
 
+	// AbortDelaySyncsReplicas notes spec.replicas on an aborted ReplicaSet that is kept;
+	// before, a change of spec.replicas made every pass a scaling one until it was gone.
+	// rollout/replicaset.go:139 (v1.10.1)
+	AbortDelaySyncsReplicas bool
+
+	// EmptyCanaryLosesHeader removes managed routes whenever the canary has no available
+	// pod; the step that made them is over by then. rollout/trafficrouting.go:225 (v1.8.2)
+	EmptyCanaryLosesHeader bool
+
+	// OnlyRouteNeedsNoName patches the weight of a VirtualService's only route also if it
+	// has a name that the Rollout does not list.
+	// rollout/trafficrouting/istio/istio.go:915 (v1.8.3)
+	OnlyRouteNeedsNoName bool
+
+	// AnyReplicaSetScales takes the annotation of any ReplicaSet with pods for a change of
+	// spec.replicas; later, only that of the new and the stable one.
+	// rollout/sync.go:332 (v1.7.2), :330 (v1.8.2)
+	AnyReplicaSetScales bool
+
 	// FastRollback promotes as "Fast rollback" when the desired ReplicaSet is the stable one.
-	// rollout/sync.go:1019 (v1.10.1)
+	// A blue-green rollback is fast, so that it waits for nobody, when it goes to the stable
+	// or to an older ReplicaSet inside the window or its scale-down delay; before, any
+	// ReplicaSet with a scale-down deadline was, in whatever direction.
+	// rollout/sync.go:1019 and :955, rollout/bluegreen.go:114 (v1.10.1)
 	FastRollback bool
 
 	// WindowSkipsAnalysis cancels all analysis while rolling back inside the window.
@@ -105,15 +127,18 @@ type Rules struct {
 func RulesForGroup(group Group) Rules {
 	rules := Rules{Group: group, SubsetGuard: SubsetGuardNone, WindowSkipsAnalysis: true}
 	if group == Group17 {
+		rules.AnyReplicaSetScales = true
 		return rules
 	}
 	rules.StableGuard = true
 	rules.CreateBeforePass = true
+	rules.EmptyCanaryLosesHeader = true
 	rules.SubsetGuard = SubsetGuardErrorAny
 	if group == Group180 {
 		return rules
 	}
 	rules.SubsetGuard = SubsetGuardSkip
+	rules.OnlyRouteNeedsNoName = true
 	if group == Group183 {
 		return rules
 	}
@@ -130,6 +155,7 @@ func RulesForGroup(group Group) Rules {
 	rules.Group = Group110
 	rules.MinPodsCappedToReplicas = true
 	rules.AbortDelayAtLeast = true
+	rules.AbortDelaySyncsReplicas = true
 	rules.FastRollback = true
 	return rules
 }

@@ -33,6 +33,7 @@ func (p *pass) removeDeadlines() {
 
 func (p *pass) resize(rs *ReplicaSet, size int) bool {
 	live := p.live(rs)
+	p.desire(live)
 	if live.Size == size {
 		return false
 	}
@@ -42,6 +43,13 @@ func (p *pass) resize(rs *ReplicaSet, size int) bool {
 		live.Deadline = nil
 	}
 	return true
+}
+
+// desire is the annotation that a ReplicaSet gets with its size.
+// rollout/sync.go:371 (v1.8.2)
+func (p *pass) desire(live *ReplicaSet) {
+	replicas := p.m.spec.Replicas
+	live.Desired = &replicas
 }
 
 // scaleStable sizes by the weights of the pass before, so that the stable pods outlive
@@ -61,7 +69,7 @@ func (p *pass) scaleNew() bool {
 	if v.New == nil {
 		return false
 	}
-	size, _ := p.rules.Counts(v, p.newStatus.weights())
+	size := p.newSize(v)
 	if p.delaysAbort(v) {
 		keep, down := p.abortDelay(v)
 		if keep {
@@ -72,6 +80,14 @@ func (p *pass) scaleNew() bool {
 		}
 	}
 	return p.resize(v.New, size)
+}
+
+func (p *pass) newSize(v View) int {
+	if v.Spec.BlueGreen != nil {
+		return v.previewSize()
+	}
+	size, _ := p.rules.Counts(v, p.newStatus.weights())
+	return size
 }
 
 // delaysAbort is shouldDelayScaleDownOnAbort. rollout/replicaset.go:187 (v1.8.2)
@@ -88,6 +104,9 @@ func (p *pass) delaysAbort(v View) bool {
 // resync period is not waited for. rollout/replicaset.go:133 (v1.8.2)
 func (p *pass) abortDelay(v View) (keep, down bool) {
 	rs, now := p.live(v.New), p.m.world.Now
+	if p.rules.AbortDelaySyncsReplicas && (rs.Deadline == nil || *rs.Deadline > now) {
+		p.desire(rs)
+	}
 	if rs.Deadline != nil {
 		return *rs.Deadline > now && *rs.Deadline-now < defaultResync, *rs.Deadline <= now
 	}

@@ -99,6 +99,9 @@ func (m *Machine) step(version string, opts RollbackOptions) bool {
 		m.Ready(version, rs.Available+1)
 		return true
 	}
+	if m.spec.BlueGreen != nil {
+		return m.approve(s, opts)
+	}
 	if s.Abort || s.FullyPromoted() || s.Index >= len(m.spec.Steps) {
 		return m.pull(s)
 	}
@@ -109,6 +112,21 @@ func (m *Machine) step(version string, opts RollbackOptions) bool {
 		return false
 	case !step.Pause.Indefinite:
 		m.Elapse(step.Pause.Seconds)
+	case opts.PromotePauses:
+		m.Promote()
+	default:
+		return false
+	}
+	return true
+}
+
+// approve ends the pause of a blue-green update.
+func (m *Machine) approve(s Status, opts RollbackOptions) bool {
+	switch b := m.spec.BlueGreen; {
+	case !s.Paused:
+		return false
+	case !b.Approval:
+		m.Elapse(b.AutoPromotionSeconds)
 	case opts.PromotePauses:
 		m.Promote()
 	default:

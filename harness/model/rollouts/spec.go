@@ -34,10 +34,20 @@ type Step struct {
 	Pause          *Pause
 	SetCanaryScale *CanaryScale
 	Analysis       bool
-	// Instant is a step that completes at once and moves no weight: setHeaderRoute,
-	// setMirrorRoute. rollout/canary.go:348 (v1.8.2)
-	Instant bool
+	// Header is a setHeaderRoute step. Like setMirrorRoute it completes at once, whether
+	// or not the route was written. rollout/canary.go:348 (v1.8.2)
+	Header HeaderRoute
 }
+
+// A HeaderRoute is what a setHeaderRoute step does to its managed route.
+type HeaderRoute string
+
+const (
+	// HeaderSet makes the route.
+	HeaderSet HeaderRoute = "set"
+	// HeaderRemoved removes it: a step without a match.
+	HeaderRemoved HeaderRoute = "removed"
+)
 
 // SetWeight returns a setWeight step.
 func SetWeight(weight int) Step { return Step{SetWeight: &weight} }
@@ -77,7 +87,9 @@ func (s Step) String() string {
 		return "scale=match"
 	case s.Analysis:
 		return "analysis"
-	case s.Instant:
+	case s.Header == HeaderRemoved:
+		return "header=off"
+	case s.Header == HeaderSet:
 		return "header"
 	}
 	return "empty"
@@ -116,7 +128,30 @@ type Spec struct {
 	// MaxTrafficWeight 0 means unset, that is 100. Istio allows nothing else.
 	MaxTrafficWeight int
 	Threshold        *Threshold
+	// RoutesOmitted is a Rollout that names no route of its VirtualService, which has one,
+	// with a name.
+	RoutesOmitted bool
+	// SecondService is a Rollout with a second VirtualService like the first.
+	SecondService bool
+	// BlueGreen is the blue-green strategy, nil for the canary. Steps, routing and what
+	// else is the canary's mean nothing then.
+	BlueGreen *BlueGreen
 }
+
+// BlueGreen is what a blue-green Rollout has beside the fields that both strategies know.
+// An active and a preview Service are always named.
+type BlueGreen struct {
+	// PreviewReplicas is previewReplicaCount, nil for unset.
+	PreviewReplicas *int
+	// Approval is autoPromotionEnabled: false.
+	Approval bool
+	// AutoPromotionSeconds is how long an update waits before it is promoted by itself, 0
+	// for unset.
+	AutoPromotionSeconds int
+}
+
+// pauses is needsBlueGreenControllerPause. rollout/bluegreen.go:189 (v1.8.2)
+func (b BlueGreen) pauses() bool { return b.Approval || b.AutoPromotionSeconds > 0 }
 
 // utils/defaults/defaults.go:30 and :32, controller/controller.go:65 (v1.8.2)
 const (

@@ -20,6 +20,11 @@ type Status struct {
 	Weights         Weights
 	// AbortedCondition is the Progressing condition with reason RolloutAborted.
 	AbortedCondition bool
+	// Active and Preview are the selectors as a blue-green status has them.
+	Active, Preview string
+	// CheckPoint is status.blueGreen.scaleUpPreviewCheckPoint: the preview was approved
+	// and may have all of its pods.
+	CheckPoint bool
 }
 
 // FullyPromoted says whether the wanted ReplicaSet is the stable one.
@@ -44,6 +49,9 @@ type ReplicaSet struct {
 	Available int
 	// Deadline is the scale-down-deadline annotation, nil if there is none.
 	Deadline *int
+	// Desired is the desired-replicas annotation, spec.replicas when this ReplicaSet was
+	// last sized; nil if there is none.
+	Desired *int
 	// Experiment marks a ReplicaSet of an experiment; the window does not count it.
 	Experiment bool
 }

@@ -93,7 +93,7 @@ func (r Rules) enoughToPromote(v View) bool {
 func (p *pass) promote(reason string) {
 	s := &p.newStatus
 	p.clearPause, p.removeAbort = true, true
-	s.PromoteFull = false
+	s.PromoteFull, s.CheckPoint = false, false
 	s.Index = len(p.m.spec.Steps)
 	if s.Stable != s.Current {
 		s.Stable = s.Current
@@ -111,7 +111,7 @@ func (p *pass) stepDone(v View, step *Step) bool {
 	case step.Analysis:
 		return p.start.AnalysisPassed
 	}
-	return step.Instant
+	return step.Header != ""
 }
 
 // pauseDone: a human removed the pause condition, or its time is over.
@@ -151,9 +151,16 @@ func (p *pass) patch() {
 		s.Paused, s.ControllerPause, s.PausedAt = true, true, p.m.world.Now
 	}
 	if s.Paused && !was.Paused {
-		p.event(EventPaused, "CanaryPauseStep")
+		p.event(EventPaused, p.pauseReason())
 	} else if was.Paused && !s.Paused && !s.Abort {
 		p.event(EventResumed, "Rollout is resumed")
 	}
 	p.m.world.Status = *s
+}
+
+func (p *pass) pauseReason() string {
+	if p.m.spec.BlueGreen != nil {
+		return "BlueGreenPause"
+	}
+	return "CanaryPauseStep"
 }

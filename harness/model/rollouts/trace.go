@@ -15,8 +15,16 @@ type Row struct {
 	At   int // seconds
 	// Weight is the canary weight of the VirtualService after the pass.
 	Weight int
+	// Second is that of the second VirtualService, Header whether they have the managed
+	// route of a setHeaderRoute step.
+	Second int
+	Header bool
 	// Size is spec.replicas by version after the pass.
 	Size map[string]int
+	// Replicas is spec.replicas of the Rollout.
+	Replicas int
+	// WeightFirst is set where the pass wrote the weight before the subsets.
+	WeightFirst bool
 	// SizeAtWeight is spec.replicas by version when the weight was written: routing
 	// comes before scaling in a pass.
 	SizeAtWeight map[string]int
@@ -30,6 +38,8 @@ type Row struct {
 	CanaryService string
 	StableService string
 	Subsets       Subsets
+	// Active and Preview are the selectors of a blue-green Rollout.
+	Active, Preview string
 	// Branch chose Want; see Decision. It is empty in a pass that only reset the status.
 	Branch string
 	Want   int

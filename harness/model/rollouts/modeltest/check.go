@@ -53,6 +53,10 @@ func compileTrace(words []string) (runFunc, error) {
 		return func(s *state) error {
 			return same("size of "+rest[0], s.valid(), s.trace.SizeSequence(rest[0]), want)
 		}, err
+	case "active":
+		return compileSelected("active", rest, func(r rollouts.Row) string { return r.Active })
+	case "preview":
+		return compileSelected("preview", rest, func(r rollouts.Row) string { return r.Preview })
 	case "max-weight-below-replicas":
 		return compileMax(rest)
 	case "completed":
@@ -73,7 +77,26 @@ func compileTrace(words []string) (runFunc, error) {
 	case "final":
 		return compileFinal(rest)
 	}
-	return nil, fmt.Errorf("unknown line %q (known: weight, size, max-weight-below-replicas, completed, error, invalid, event, because, final)", words[0])
+	return nil, fmt.Errorf("unknown line %q (known: weight, size, active, preview, max-weight-below-replicas, completed, error, invalid, event, because, final)", words[0])
+}
+
+// compileSelected compares the versions that a Service selects, one after the other.
+func compileSelected(name string, want []string, of func(rollouts.Row) string) (runFunc, error) {
+	if len(want) == 0 {
+		return nil, fmt.Errorf("expected: %s and one VERSION or more", name)
+	}
+	return func(s *state) error {
+		got := []string{of(s.trace.Start)}
+		for _, r := range s.trace.Rows {
+			if v := of(r); v != got[len(got)-1] {
+				got = append(got, v)
+			}
+		}
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("%s selects %v, want %v", name, got, want)
+		}
+		return nil
+	}, nil
 }
 
 func (s *state) valid() error {
@@ -223,6 +246,12 @@ func field(r rollouts.Row, key string) string {
 		return orNone(r.CanaryService)
 	case "stableService":
 		return orNone(r.StableService)
+	case "header":
+		return strconv.FormatBool(r.Header)
+	case "active":
+		return orNone(r.Active)
+	case "previewed":
+		return orNone(r.Preview)
 	case "canarySubset":
 		return orNone(r.Subsets.Canary)
 	case "stableSubset":

@@ -27,6 +27,12 @@ func compileMove(words []string) (run runFunc, known bool, err error) {
 	case "window":
 		n, e := number(arg)
 		return move(func(s *state) error { s.machine.SetWindow(n); return nil }), true, e
+	case "edit-weight":
+		n, e := number(arg)
+		return move(func(s *state) error { s.machine.EditWeight(n); return nil }), true, e
+	case "scale":
+		n, e := number(arg)
+		return move(func(s *state) error { s.machine.SetReplicas(n); return nil }), true, e
 	case "steps":
 		steps, e := parseSteps(arg)
 		return move(func(s *state) error { s.machine.SetSteps(steps); return nil }), true, e

@@ -197,6 +197,13 @@ func setSpec(spec *rollouts.Spec, key, value string) (err error) {
 		spec.AbortScaleDownDelaySeconds = &n
 	case "dynamicStableScale":
 		spec.DynamicStableScale, err = strconv.ParseBool(value)
+	case "routes":
+		spec.RoutesOmitted = value == "omitted"
+		if value != "omitted" && value != "listed" {
+			err = fmt.Errorf("%q is neither listed nor omitted", value)
+		}
+	case "blueGreen":
+		err = setBlueGreen(spec, value)
 	case "steps":
 		spec.Steps, err = parseSteps(value)
 	case "threshold":
@@ -208,9 +215,36 @@ func setSpec(spec *rollouts.Spec, key, value string) (err error) {
 		}
 	default:
 		err = fmt.Errorf("unknown field (known: replicas, minPods, steps, routing, window, " +
-			"scaleDownDelay, abortScaleDownDelay, dynamicStableScale, threshold)")
+			"scaleDownDelay, abortScaleDownDelay, dynamicStableScale, threshold, routes, blueGreen)")
 	}
 	return err
+}
+
+// setBlueGreen reads "auto", or a list of "approval", "seconds:5" and "preview:1".
+func setBlueGreen(spec *rollouts.Spec, value string) error {
+	spec.BlueGreen = &rollouts.BlueGreen{}
+	for _, word := range strings.Split(value, ",") {
+		key, text, has := strings.Cut(word, ":")
+		n := 0
+		if has {
+			var err error
+			if n, err = number(text); err != nil {
+				return err
+			}
+		}
+		switch {
+		case word == "auto":
+		case word == "approval":
+			spec.BlueGreen.Approval = true
+		case key == "seconds" && has:
+			spec.BlueGreen.AutoPromotionSeconds = n
+		case key == "preview" && has:
+			spec.BlueGreen.PreviewReplicas = &n
+		default:
+			return fmt.Errorf("%q is none of auto, approval, seconds:N, preview:N", word)
+		}
+	}
+	return nil
 }
 
 func parseThreshold(value string) (*rollouts.Threshold, error) {
@@ -244,7 +278,7 @@ func parseSteps(value string) ([]rollouts.Step, error) {
 
 func parseStep(word string) (rollouts.Step, error) {
 	key, value, _ := strings.Cut(word, "=")
-	bad := fmt.Errorf("unknown step %q (known: 5, pause, pause=1s, pause=forever, scale=3, scale=30%%, scale=match, analysis, header)", word)
+	bad := fmt.Errorf("unknown step %q (known: 5, pause, pause=1s, pause=forever, scale=3, scale=30%%, scale=match, analysis, header, header=off)", word)
 	switch {
 	case word == "pause":
 		return rollouts.PauseFor(1), nil
@@ -255,7 +289,9 @@ func parseStep(word string) (rollouts.Step, error) {
 	case word == "analysis":
 		return rollouts.AnalysisStep(), nil
 	case word == "header":
-		return rollouts.Step{Instant: true}, nil
+		return rollouts.Step{Header: rollouts.HeaderSet}, nil
+	case word == "header=off":
+		return rollouts.Step{Header: rollouts.HeaderRemoved}, nil
 	case key == "pause":
 		n, err := number(strings.TrimSuffix(value, "s"))
 		return rollouts.PauseFor(n), err

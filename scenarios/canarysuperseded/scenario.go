@@ -1,0 +1,120 @@
+// Package canarysuperseded is the scenario canary-superseded: while a canary is paused at
+// a step, a third version comes, or the first again, with a stable version that may be
+// short of pods.
+package canarysuperseded
+
+import (
+	"context"
+	"time"
+
+	"reckon.dev/reckon/harness/cluster"
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/model/rollouts"
+	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/harness/stage"
+	"reckon.dev/reckon/scenarios/moves"
+)
+
+// Params are the scenario's parameters.
+type Params struct {
+	moves.Canary
+	Course         string            `json:"course" enum:"third,third-then-second,back-to-first,degraded" doc:"what comes while v2 is paused: v3; v3, and after its promotion v2 again; or v1 again. Or nothing, and v2 begins with the pods missing"`
+	MissingPods    int               `json:"missingPods" min:"0" max:"50" doc:"pods of v1 that are not available when that comes; they are back when its own first pods are"`
+	RollbackWindow int               `json:"rollbackWindow" min:"0" max:"100" doc:"rollbackWindow.revisions; 0 leaves rollbackWindow unset"`
+	Quiet          scenario.Duration `json:"quiet" doc:"how long nothing may change after the end"`
+}
+
+// Values of Params.Course.
+const (
+	Third           = "third"
+	ThirdThenSecond = "third-then-second"
+	BackToFirst     = "back-to-first"
+	Degraded        = "degraded"
+)
+
+// Scenario is canary-superseded.
+type Scenario struct{}
+
+var _ scenario.Scenario = Scenario{}
+
+func (Scenario) Name() string { return "canary-superseded" }
+
+func (Scenario) Summary() string {
+	return "a third version, or the first again, while a canary is paused: who gets its traffic meanwhile?"
+}
+
+func (Scenario) Needs(any) cluster.Capabilities { return moves.CanaryNeeds() }
+
+func (Scenario) Components(cluster.Capabilities) []string { return []string{scenario.ArgoRollouts} }
+
+func (Scenario) Defaults() any {
+	return &Params{Canary: moves.DefaultCanary(), Course: Third, Quiet: scenario.Duration(10 * time.Second)}
+}
+
+func (Scenario) Guards() map[string]string { return moves.GuardNames() }
+
+func (Scenario) Expected(params any) time.Duration { return params.(*Params).plan().Expected() }
+
+// Predict plays the moves on the model of the version.
+func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
+	return in.Params.(*Params).plan().Predict(in.Versions[scenario.ArgoRollouts], in.Guards), nil
+}
+
+// Script makes the moves.
+func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
+	return params.(*Params).plan().Script(ctx, st)
+}
+
+// Check refuses courses that their parameters leave without a meaning.
+func (Scenario) Check(params any, versions map[string]string) error {
+	p, version := params.(*Params), versions[scenario.ArgoRollouts]
+	if err := scenario.CheckBounds(p); err != nil {
+		return err
+	}
+	if err := p.Canary.Check(version); err != nil {
+		return err
+	}
+	switch {
+	case p.MissingPods > p.Replicas:
+		return scenario.Refuse("missingPods", "%d is more than the %d replicas", p.MissingPods, p.Replicas)
+	case p.MissingPods == 0 && p.Course == Degraded:
+		return scenario.Refuse("missingPods", "course %s needs some", Degraded)
+	case p.MissingPods > 0 && p.DynamicStableScale:
+		return scenario.Refuse("missingPods", "does not go with dynamicStableScale: the stable ReplicaSet changes its size meanwhile")
+	}
+	return p.plan().Check(version, p.Quiet)
+}
+
+// apart lets creation timestamps differ, which have whole seconds.
+const apart = 2
+
+// plan is the moves of the course.
+func (p *Params) plan() moves.Plan {
+	out := moves.Plan{Spec: p.Spec(), Steps: p.Steps.API(), SetUp: moves.First(p.Replicas), Versions: []string{moves.V1, moves.V2}, Quiet: p.Quiet.Std()}
+	out.Spec.WindowRevisions = p.RollbackWindow
+	switch p.Course {
+	case Degraded:
+		out.Drill = moves.Join(p.missing(p.MissingPods), p.ToPause(moves.V2), p.missing(0), moves.Promotions(p.Steps))
+	case BackToFirst:
+		out.Drill = moves.Join(p.ToPause(moves.V2), p.missing(p.MissingPods), []rollouts.Move{moves.Deploy(moves.V1)}, p.missing(0))
+	default:
+		out.Versions = append(out.Versions, moves.V3)
+		out.Drill = moves.Join(p.ToPause(moves.V2), []rollouts.Move{moves.Elapse(apart)}, p.missing(p.MissingPods),
+			p.ToPause(moves.V3), p.missing(0), moves.Promotions(p.Steps))
+	}
+	out.Drill = append(out.Drill, p.Gone()...)
+	if p.Course == ThirdThenSecond {
+		again := append([]rollouts.Move{moves.Ready(moves.V2, 0), moves.Deploy(moves.V2)}, moves.OneByOne(moves.V2, 0, p.Replicas)...)
+		out.Drill = moves.Join(out.Drill, again, moves.Promotions(p.Steps), p.Gone())
+	}
+	return out
+}
+
+// missing takes pods of the first version away, or gives all of them back; nothing where
+// the course has none missing.
+func (p *Params) missing(pods int) []rollouts.Move {
+	if p.MissingPods == 0 {
+		return nil
+	}
+	return []rollouts.Move{moves.Ready(moves.V1, p.Replicas-pods)}
+}
