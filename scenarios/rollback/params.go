@@ -77,7 +77,7 @@ func (p Params) host() string {
 	if rollouts.Routing(p.Routing) == rollouts.RoutingServices {
 		return stableService
 	}
-	return name
+	return Name
 }
 
 // Needs of the rollback scenarios: pods that take their time to become ready.
@@ -98,7 +98,7 @@ func (p Params) Check(version string) error {
 	if err := scenario.CheckBounds(p); err != nil {
 		return err
 	}
-	if err := p.Steps.check(); err != nil {
+	if err := p.Steps.Check(); err != nil {
 		return err
 	}
 	if p.Ramp < scenario.Duration(200*time.Millisecond) || p.Ramp > scenario.Duration(time.Hour) {
@@ -148,7 +148,7 @@ func (p Params) Expected() time.Duration {
 	const setUp, end = 8 * time.Second, 3 * time.Second
 	d := setUp + end + time.Duration(p.Replicas)*p.Ramp.Std() + p.Quiet.Std() + time.Duration(p.ScaleDownDelay)*time.Second
 	if p.RollbackWindow == 0 {
-		d += p.Steps.pauses()
+		d += p.Steps.Pauses()
 	}
 	return d
 }

@@ -92,10 +92,10 @@ func (s *Script) deploy(ctx context.Context) error {
 	st := s.Stage
 	st.Startup(Old, 0)
 	st.Startup(New, 0)
-	if err := s.Params.routing(ctx, st.Client, st.Namespace); err != nil {
+	if err := s.Params.CreateRouting(ctx, st.Client, st.Namespace); err != nil {
 		return err
 	}
-	ro, err := s.Params.rollout(st.Namespace, Old)
+	ro, err := s.Params.Workload(st.Namespace, Old)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *Script) served(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	target := s.Params.leadsTo(stableHash, s.Params.target(stableService, stableSubset)).Object
+	target := s.Params.StableTarget().Object
 	want := series.Number(float64(digest(ro.Status.StableRS)))
 	return s.mustReach(ctx, "v2 served", target.Resource, setUpLimit, func(v *series.View) bool {
 		got, ok := target.Value(v)
@@ -230,7 +230,7 @@ func (s *Script) firstPod(ctx context.Context) error {
 	}
 	s.Stage.Readiness.Hold(Old, 1)
 	err := s.Stage.Until(ctx, "a first weight", virtualServiceResource, reactionLimit, func(v *series.View) bool {
-		weight, ok := s.Params.canaryWeight(v)
+		weight, ok := s.Params.CanaryWeight(v)
 		return ok && weight.Num > 0
 	})
 	if errors.Is(err, stage.ErrNotReached) {
@@ -300,7 +300,7 @@ func (s *Script) settle(ctx context.Context) error {
 		return err
 	}
 	err = s.Stage.Until(ctx, "weight 0", virtualServiceResource, controlLimit, func(v *series.View) bool {
-		weight, ok := s.Params.canaryWeight(v)
+		weight, ok := s.Params.CanaryWeight(v)
 		return ok && weight.Num == 0
 	})
 	if err != nil {
@@ -326,7 +326,7 @@ func (s *Script) PromoteFull(ctx context.Context) error {
 // AbortAt waits for the canary weight to reach w and aborts at once.
 func (s *Script) AbortAt(ctx context.Context, w int) error {
 	err := s.Stage.Until(ctx, fmt.Sprintf("weight %d", w), virtualServiceResource, s.Params.Expected()+slack, func(v *series.View) bool {
-		got, ok := s.Params.canaryWeight(v)
+		got, ok := s.Params.CanaryWeight(v)
 		return ok && got.Num >= float64(w)
 	})
 	if err != nil {
@@ -351,7 +351,7 @@ func (s *Script) mustReach(ctx context.Context, what, resource string, limit tim
 func (s *Script) applyTemplate(ctx context.Context, version string) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{%q:%q}}}}}`, stage.VersionLabel, version)
 	ro := &v1alpha1.Rollout{}
-	ro.Namespace, ro.Name = s.Stage.Namespace, name
+	ro.Namespace, ro.Name = s.Stage.Namespace, Name
 	if err := s.Stage.Client.Patch(ctx, ro, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 		return fmt.Errorf("applying %s: %w", version, err)
 	}

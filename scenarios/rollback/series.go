@@ -42,7 +42,7 @@ func Available(version string) string { return "available." + version }
 // Definitions are the series that rollback drills read.
 func (p Params) Definitions() []series.Definition {
 	defs := []series.Definition{
-		{Name: Weight, Unit: "%", Doc: "canary weight of the VirtualService", Object: &series.FromObject{Resource: virtualServiceResource, Value: p.canaryWeight}},
+		{Name: Weight, Unit: "%", Doc: "canary weight of the VirtualService", Object: &series.FromObject{Resource: virtualServiceResource, Value: p.CanaryWeight}},
 		rollout(Index, "status.currentStepIndex", func(v *series.View) (series.Value, bool) {
 			if v.Status.CurrentStepIndex == nil {
 				return series.Value{}, false
@@ -78,8 +78,9 @@ func (p Params) overload(in []float64) float64 {
 	return weight / 100 * float64(p.Replicas) / max(available, 1)
 }
 
-func (p Params) canaryWeight(v *series.View) (series.Value, bool) {
-	if v.Metadata.Name != name {
+// CanaryWeight reads the canary weight off a VirtualService.
+func (p Params) CanaryWeight(v *series.View) (series.Value, bool) {
+	if v.Metadata.Name != Name {
 		return series.Value{}, false
 	}
 	for _, http := range v.Spec.HTTP {

@@ -116,9 +116,9 @@ func (s Step) count() int {
 	return n
 }
 
-// check follows the controller's own validation: weights of 0 to 100, in any
+// Check follows the controller's own validation: weights of 0 to 100, in any
 // order, and no negative numbers (pkg/apis/rollouts/validation/validation.go:309-339, v1.8.2).
-func (s Steps) check() error {
+func (s Steps) Check() error {
 	for i, step := range s {
 		field := fmt.Sprintf("steps[%d]", i)
 		if w := step.SetWeight; w != nil && (*w < 0 || *w > 100) {
@@ -162,8 +162,8 @@ func (s Step) String() string {
 	return "scale " + string(text)
 }
 
-// pauses is how long the timed pauses last together.
-func (s Steps) pauses() time.Duration {
+// Pauses is how long the timed pauses last together.
+func (s Steps) Pauses() time.Duration {
 	var total time.Duration
 	for _, step := range s {
 		if step.Pause != nil && step.Pause.Duration != nil {

@@ -40,6 +40,12 @@ const (
 	RuleServices      Rule = "serviceSelectors"
 	RuleThreshold     Rule = "replicaProgressThreshold"
 	RuleLadder        Rule = "abortLadder"
+	RuleCanaryService Rule = "canaryService"
+	RuleServiceBack   Rule = "canaryServiceBack"
+	RuleDeadlines     Rule = "removeDeadlines"
+	RulePhase         Rule = "phase"
+	RuleDelaysAbort   Rule = "delaysAbort"
+	RuleCanaryScale   Rule = "setCanaryScale"
 )
 
 // tag is the release at which a group's lines were read.
@@ -104,6 +110,12 @@ var places = map[Rule]place{
 	RuleScaleDown:     {rsGo, [5]int{290, 282, 282, 304, 346}, "scaleDownDelayHelper"},
 	RuleServices:      {svcGo, [5]int{322, 323, 323, 325, 325}, "a selector moves with one available pod"},
 	RuleThreshold:     {sizes, [5]int{0, 0, 0, 36, 36}, "ReplicaProgressThresholdMet"},
+	RuleCanaryService: {svcGo, [5]int{280, 281, 281, 283, 283}, "the canary Service follows the wanted version"},
+	RuleServiceBack:   {traffic, [5]int{188, 207, 207, 212, 212}, "aborted: the canary Service leads to the stable version"},
+	RuleDeadlines:     {rsGo, [5]int{108, 100, 100, 102, 112}, "a version in use again loses its scale-down deadline"},
+	RuleDelaysAbort:   {rsGo, [5]int{195, 187, 187, 209, 251}, "shouldDelayScaleDownOnAbort"},
+	RuleCanaryScale:   {sizes, [5]int{505, 505, 505, 567, 573}, "UseSetCanaryScale"},
+	RulePhase:         {"utils/rollout/rolloututil.go", [5]int{88, 88, 88, 133, 133}, "CalculateRolloutPhase"},
 	RuleLadder:        {traffic, [5]int{305, 337, 337, 360, 360}, "weight on abort"},
 }
 

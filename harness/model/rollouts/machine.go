@@ -199,7 +199,7 @@ func (m *Machine) row() Row {
 		Index: w.Status.Index, Stable: w.Status.Stable, Current: w.Status.Current,
 		Abort: w.Status.Abort, Paused: w.Status.Paused,
 		CanaryService: w.CanaryService.Selector, StableService: w.StableService.Selector,
-		Subsets: w.Subsets,
+		Subsets: w.Subsets, Phase: m.phase(),
 	}
 	for _, rs := range w.Sets {
 		row.Available[rs.Version] = rs.Available

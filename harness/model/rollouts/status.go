@@ -54,6 +54,35 @@ func (rs ReplicaSet) fullyAvailable() bool {
 	return rs.Size != 0 && rs.Available != 0 && rs.Size <= rs.Available
 }
 
+// The phases of a Rollout, as status.phase has them.
+const (
+	PhaseDegraded    = "Degraded"
+	PhasePaused      = "Paused"
+	PhaseProgressing = "Progressing"
+	PhaseHealthy     = "Healthy"
+)
+
+// phase is CalculateRolloutPhase. utils/rollout/rolloututil.go:91 (v1.8.2)
+func (m *Machine) phase() string {
+	s, available := m.world.Status, 0
+	for _, rs := range m.world.Sets {
+		available += rs.Available
+	}
+	updated := 0
+	if rs := find(m.world.Sets, m.world.Template); rs != nil {
+		updated = rs.Created
+	}
+	switch {
+	case s.AbortedCondition:
+		return PhaseDegraded
+	case s.Paused:
+		return PhasePaused
+	case updated < m.spec.Replicas, available < updated, s.Stable == "", !s.FullyPromoted():
+		return PhaseProgressing
+	}
+	return PhaseHealthy
+}
+
 // A View is all that the formulas read: one pass's copy of the world.
 type View struct {
 	Spec   Spec

@@ -1,0 +1,115 @@
+package rollouts
+
+// An Act is what happens to a Rollout, by hand or by its surroundings.
+type Act string
+
+// The acts of a course.
+const (
+	// ActUpdate applies the template of a version.
+	ActUpdate Act = "update"
+	// ActGrow makes the missing pods of a version available, one at a time, and lets
+	// timed pauses end, until nothing more happens.
+	ActGrow Act = "grow"
+	// ActHold leaves N pods of a version available.
+	ActHold Act = "hold"
+	// ActElapse lets N seconds pass.
+	ActElapse Act = "elapse"
+
+	ActAbort       Act = "abort"
+	ActRetry       Act = "retry"
+	ActPromote     Act = "promote"
+	ActPromoteFull Act = "promote --full"
+	ActSkipStep    Act = "promote --skip-current-step"
+	ActSkipAll     Act = "promote --skip-all-steps"
+)
+
+// A Move is an act, with the version or the number that it is about.
+type Move struct {
+	Act     Act
+	Version string
+	N       int
+}
+
+// Play makes a move and lets the controller come to rest. Pods become available by
+// moves only. It returns what the controller did.
+func (m *Machine) Play(move Move) Trace {
+	m.ResetTrace()
+	m.act(move)
+	m.Settle(settleMax)
+	return m.Trace()
+}
+
+func (m *Machine) act(move Move) {
+	switch move.Act {
+	case ActUpdate:
+		m.Deploy(move.Version)
+	case ActGrow:
+		m.grow(move.Version)
+	case ActHold:
+		m.Ready(move.Version, move.N)
+	case ActElapse:
+		m.Elapse(move.N)
+	case ActAbort:
+		m.Abort()
+	case ActRetry:
+		m.Retry()
+	case ActPromote:
+		m.Promote()
+	case ActPromoteFull:
+		m.PromoteFull()
+	case ActSkipStep:
+		m.SkipStep()
+	case ActSkipAll:
+		m.SkipAllSteps()
+	}
+}
+
+// grow makes one pod of the version available after the other. A pause of some seconds
+// ends once no pod is missing.
+func (m *Machine) grow(version string) {
+	for range scriptMax {
+		rs, _ := m.ReplicaSet(version)
+		switch pause := m.timedPause(); {
+		case rs.Available < rs.Size:
+			m.Ready(version, rs.Available+1)
+		case pause != nil:
+			m.Elapse(pause.Seconds)
+		default:
+			return
+		}
+		m.Settle(settleMax)
+	}
+}
+
+// timedPause is the pause with an end that the Rollout is in, nil if it is in none.
+func (m *Machine) timedPause() *Pause {
+	s := m.Status()
+	if !s.Paused || s.Index >= len(m.spec.Steps) {
+		return nil
+	}
+	pause := m.spec.Steps[s.Index].Pause
+	if pause == nil || pause.Indefinite {
+		return nil
+	}
+	return pause
+}
+
+// Missing says whether the version wants pods that are not available.
+func (m *Machine) Missing(version string) bool {
+	rs, ok := m.ReplicaSet(version)
+	return ok && rs.Available < rs.Size
+}
+
+// NextDeadline is how many seconds from now the next scale-down deadline is over, and
+// whether there is one of a ReplicaSet with pods.
+func (m *Machine) NextDeadline() (seconds int, ok bool) {
+	for _, rs := range m.world.Sets {
+		if rs.Deadline == nil || rs.Size == 0 || *rs.Deadline <= m.world.Now {
+			continue
+		}
+		if left := *rs.Deadline - m.world.Now; !ok || left < seconds {
+			seconds, ok = left, true
+		}
+	}
+	return seconds, ok
+}
