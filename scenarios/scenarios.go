@@ -8,6 +8,10 @@ import (
 	"reckon.dev/reckon/harness/nearest"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/scenarios/autoscaledupdate"
+	"reckon.dev/reckon/scenarios/canaryabort"
+	"reckon.dev/reckon/scenarios/canaryprogress"
+	"reckon.dev/reckon/scenarios/canarypromote"
+	"reckon.dev/reckon/scenarios/canarysizes"
 	"reckon.dev/reckon/scenarios/eviction"
 	"reckon.dev/reckon/scenarios/istiodmasseviction"
 	"reckon.dev/reckon/scenarios/istiodrestart"
@@ -24,7 +28,7 @@ import (
 
 // All returns every scenario, in the order in which they are listed.
 func All() []scenario.Scenario {
-	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, rollingupdate.Scenario{}, scaling.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}, revisions.Scenario{}, statefulsetpartition.Scenario{}, eviction.Scenario{}, autoscaledupdate.Scenario{}, istiodmasseviction.Scenario{}, istiodscaleout.Scenario{}, istiodrestart.Scenario{}}
+	return []scenario.Scenario{rollbackwindow.Scenario{}, rollbackabort.Scenario{}, canaryabort.Scenario{}, canarysizes.Scenario{}, canarypromote.Scenario{}, canaryprogress.Scenario{}, rollingupdate.Scenario{}, scaling.Scenario{}, singlereplica.Scenario{}, stalledupdate.Scenario{}, revisions.Scenario{}, statefulsetpartition.Scenario{}, eviction.Scenario{}, autoscaledupdate.Scenario{}, istiodmasseviction.Scenario{}, istiodscaleout.Scenario{}, istiodrestart.Scenario{}}
 }
 
 // Names lists their names.

@@ -12,7 +12,7 @@ import (
 // counter that stands still is told from one that nobody read by Alive, as in Quiet.
 type Growth struct {
 	Of         string
-	Min, Max   float64
+	Min, Max   float64 // Max may be Unbounded
 	Alive      string
 	MaxSilence time.Duration
 	Window     series.Window
@@ -21,6 +21,9 @@ type Growth struct {
 func (c Growth) Series() []string { return withWitness(c.Of, c.Alive) }
 
 func (c Growth) Predicted() string {
+	if c.Max >= Unbounded {
+		return fmt.Sprintf("grows by at least %.6g", c.Min)
+	}
 	if c.Min <= 0 {
 		return fmt.Sprintf("grows by at most %.6g", c.Max)
 	}

@@ -42,7 +42,7 @@ func (p Params) requestDefinitions() []series.Definition {
 		derived(Delivered, "%", "canary weight as istiod delivered it", func(in []float64) float64 { return 100 - in[0] }, Rest),
 		TemplateHash(Old),
 	}
-	same := func(in []float64) float64 { return truth(in[0] == in[1]).Num }
+	same := func(in []float64) float64 { return Truth(in[0] == in[1]).Num }
 	defs = append(defs,
 		p.CanaryTarget(),
 		p.StableTarget(),
@@ -72,7 +72,7 @@ func Hash(version string) string { return "hash." + version }
 
 // TemplateHash is the hash by which the controller tells a version's pods apart, as a number.
 func TemplateHash(version string) series.Definition {
-	return replicaSet(Hash(version), version, "the template's hash, as a number,", func(v *series.View) int { return digest(v.Metadata.Labels[hashLabel]) })
+	return replicaSet(Hash(version), version, "the template's hash, as a number,", func(v *series.View) int { return Digest(v.Metadata.Labels[hashLabel]) })
 }
 
 // CanaryTarget is the hash that the canary Service or subset leads to.
@@ -88,25 +88,25 @@ func (p Params) StableTarget() series.Definition {
 // leadsTo is the hash in a Service's selector or in a subset's labels, as a
 // number; 0 while the controller has not written any.
 func (p Params) leadsTo(name, target string) series.Definition {
-	from := &series.FromObject{Resource: serviceResource, Value: func(v *series.View) (series.Value, bool) {
+	from := &series.FromObject{Resource: Services, Value: func(v *series.View) (series.Value, bool) {
 		var selector map[string]string
 		err := json.Unmarshal(v.Spec.Selector, &selector)
-		return series.Number(float64(digest(selector[hashLabel]))), err == nil && v.Metadata.Name == target
+		return series.Number(float64(Digest(selector[hashLabel]))), err == nil && v.Metadata.Name == target
 	}}
 	if rollouts.Routing(p.Routing) == rollouts.RoutingSubsets {
-		from = &series.FromObject{Resource: destinationRuleResource, Value: func(v *series.View) (series.Value, bool) {
+		from = &series.FromObject{Resource: DestinationRules, Value: func(v *series.View) (series.Value, bool) {
 			i := slices.IndexFunc(v.Spec.Subsets, func(s series.Subset) bool { return s.Name == target })
 			if i < 0 {
 				return series.Value{}, false
 			}
-			return series.Number(float64(digest(v.Spec.Subsets[i].Labels[hashLabel]))), true
+			return series.Number(float64(Digest(v.Spec.Subsets[i].Labels[hashLabel]))), true
 		}}
 	}
 	return series.Definition{Name: name, Doc: "hash that " + target + " leads to, as a number", Object: from}
 }
 
-// digest makes a number of a hash, as series are computed from numbers.
-func digest(hash string) int {
+// Digest makes a number of a hash, as series are computed from numbers.
+func Digest(hash string) int {
 	if hash == "" {
 		return 0
 	}

@@ -44,6 +44,12 @@ const (
 	RuleServiceBack   Rule = "canaryServiceBack"
 	RuleDeadlines     Rule = "removeDeadlines"
 	RulePhase         Rule = "phase"
+	RuleTimedOut      Rule = "timedOut"
+	RuleDeadlineAbort Rule = "progressDeadlineAbort"
+	RuleProgressing   Rule = "progressing"
+	RuleBasicCounts   Rule = "basicCounts"
+	RuleApproximate   Rule = "approximateCounts"
+	RuleFences        Rule = "fences"
 	RuleDelaysAbort   Rule = "delaysAbort"
 	RuleCanaryScale   Rule = "setCanaryScale"
 )
@@ -116,6 +122,12 @@ var places = map[Rule]place{
 	RuleDelaysAbort:   {rsGo, [5]int{195, 187, 187, 209, 251}, "shouldDelayScaleDownOnAbort"},
 	RuleCanaryScale:   {sizes, [5]int{505, 505, 505, 567, 573}, "UseSetCanaryScale"},
 	RulePhase:         {"utils/rollout/rolloututil.go", [5]int{88, 88, 88, 133, 133}, "CalculateRolloutPhase"},
+	RuleBasicCounts:   {sizes, [5]int{94, 94, 94, 124, 124}, "sizes without traffic routing"},
+	RuleApproximate:   {sizes, [5]int{188, 188, 188, 218, 218}, "the sizes closest to a weight"},
+	RuleFences:        {"utils/replicaset/replicaset.go", [5]int{406, 407, 407, 407, 407}, "maxSurge and maxUnavailable in pods"},
+	RuleTimedOut:      {"utils/conditions/conditions.go", [5]int{330, 341, 341, 341, 341}, "RolloutTimedOut"},
+	RuleProgressing:   {"utils/conditions/conditions.go", [5]int{242, 253, 253, 253, 253}, "what counts as progress"},
+	RuleDeadlineAbort: {syncGo, [5]int{686, 687, 687, 687, 589}, "progressDeadlineAbort"},
 	RuleLadder:        {traffic, [5]int{305, 337, 337, 360, 360}, "weight on abort"},
 }
 

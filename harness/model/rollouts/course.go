@@ -8,7 +8,7 @@ const (
 	// ActUpdate applies the template of a version.
 	ActUpdate Act = "update"
 	// ActGrow makes the missing pods of a version available, one at a time, and lets
-	// timed pauses end, until nothing more happens.
+	// timed pauses end, until nothing more happens; with N, until N pods are available.
 	ActGrow Act = "grow"
 	// ActHold leaves N pods of a version available.
 	ActHold Act = "hold"
@@ -30,12 +30,18 @@ type Move struct {
 	N       int
 }
 
-// Play makes a move and lets the controller come to rest. Pods become available by
-// moves only. It returns what the controller did.
+// Play makes a move and lets the controller come to rest; what a promotion replaced goes
+// when its delay is over. Pods become available by moves only. It returns what the
+// controller did.
 func (m *Machine) Play(move Move) Trace {
 	m.ResetTrace()
 	m.act(move)
 	m.Settle(settleMax)
+	for m.replaced() {
+		seconds, _ := m.NextDeadline()
+		m.Elapse(seconds)
+		m.Settle(settleMax)
+	}
 	return m.Trace()
 }
 
@@ -44,7 +50,7 @@ func (m *Machine) act(move Move) {
 	case ActUpdate:
 		m.Deploy(move.Version)
 	case ActGrow:
-		m.grow(move.Version)
+		m.grow(move.Version, move.N)
 	case ActHold:
 		m.Ready(move.Version, move.N)
 	case ActElapse:
@@ -64,13 +70,13 @@ func (m *Machine) act(move Move) {
 	}
 }
 
-// grow makes one pod of the version available after the other. A pause of some seconds
-// ends once no pod is missing.
-func (m *Machine) grow(version string) {
+// grow makes one pod of the version available after the other, up to a number unless
+// that is 0. A pause of some seconds ends once no pod is missing.
+func (m *Machine) grow(version string, most int) {
 	for range scriptMax {
 		rs, _ := m.ReplicaSet(version)
 		switch pause := m.timedPause(); {
-		case rs.Available < rs.Size:
+		case rs.Available < rs.Size && (most == 0 || rs.Available < most):
 			m.Ready(version, rs.Available+1)
 		case pause != nil:
 			m.Elapse(pause.Seconds)
@@ -79,6 +85,12 @@ func (m *Machine) grow(version string) {
 		}
 		m.Settle(settleMax)
 	}
+}
+
+// replaced says whether a version that was replaced waits for its scale-down.
+func (m *Machine) replaced() bool {
+	_, waits := m.NextDeadline()
+	return waits && m.Status().FullyPromoted()
 }
 
 // timedPause is the pause with an end that the Rollout is in, nil if it is in none.

@@ -9,7 +9,7 @@
 //	trace := rollouts.RollbackWindow(rules, spec, rollouts.RollbackOptions{})
 //	trace.WeightSequence() // 0 100 0
 //
-// Not modelled: blueGreen, the basic canary, experiments, step plugins, background
-// analysis, header and mirror routes, scaling events, and conditions. Passes that only
+// Not modelled: blueGreen, experiments, step plugins, background
+// analysis, header and mirror routes, scaling events, and conditions but Progressing and Healthy. Passes that only
 // patch a condition (v1.10 ends a pass after one) are not rows of a trace.
 package rollouts

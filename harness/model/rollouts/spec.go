@@ -13,6 +13,8 @@ const (
 	RoutingServices Routing = "services"
 	// RoutingSubsets names DestinationRule subsets and no Service.
 	RoutingSubsets Routing = "subsets"
+	// RoutingNone leaves the shares to the numbers of pods: the basic canary.
+	RoutingNone Routing = "none"
 )
 
 // A Pause is a pause step. Indefinite ones wait for a promote.
@@ -116,12 +118,18 @@ type Spec struct {
 	// MaxTrafficWeight 0 means unset, that is 100. Istio allows nothing else.
 	MaxTrafficWeight int
 	Threshold        *Threshold
+	// ProgressDeadlineSeconds 0 means unset, that is 600.
+	ProgressDeadlineSeconds int
+	ProgressDeadlineAbort   bool
+	// MaxSurge and MaxUnavailable in pods; nil means unset, that is 25 %.
+	MaxSurge, MaxUnavailable *int
 }
 
-// utils/defaults/defaults.go:30 and :32, controller/controller.go:65 (v1.8.2)
+// utils/defaults/defaults.go:28, :30 and :32, controller/controller.go:65 (v1.8.2)
 const (
 	defaultScaleDownDelay = 30
 	defaultResync         = 900
+	defaultDeadline       = 600
 )
 
 func (s Spec) maxWeight() int {
@@ -129,6 +137,13 @@ func (s Spec) maxWeight() int {
 		return 100
 	}
 	return s.MaxTrafficWeight
+}
+
+func (s Spec) progressDeadline() int {
+	if s.ProgressDeadlineSeconds == 0 {
+		return defaultDeadline
+	}
+	return s.ProgressDeadlineSeconds
 }
 
 func (s Spec) scaleDownDelay() int {
@@ -150,15 +165,6 @@ func (s Spec) abortDelay() (seconds int, never, set bool) {
 	default:
 		return *d, false, true
 	}
-}
-
-// maxUnavailable is the default 25 %, rounded down, and 1 when surge and it are both 0.
-// utils/replicaset/replicaset.go:429 (v1.8.2)
-func (s Spec) maxUnavailable() int {
-	if s.Replicas == 0 {
-		return 0
-	}
-	return s.Replicas / 4 // surge is ceil(25 %), never 0 here
 }
 
 // LastWeight is the value of the last setWeight step, 0 if there is none.

@@ -18,8 +18,10 @@ type Status struct {
 	PausedAt        int
 	HasWeights      bool
 	Weights         Weights
-	// AbortedCondition is the Progressing condition with reason RolloutAborted.
-	AbortedCondition bool
+	Progress        Progress
+	// Healthy is the condition of that name.
+	Healthy bool
+	Counts  Counts
 }
 
 // FullyPromoted says whether the wanted ReplicaSet is the stable one.
@@ -64,19 +66,21 @@ const (
 
 // phase is CalculateRolloutPhase. utils/rollout/rolloututil.go:91 (v1.8.2)
 func (m *Machine) phase() string {
-	s, available := m.world.Status, 0
+	s, available, created := m.world.Status, 0, 0
 	for _, rs := range m.world.Sets {
-		available += rs.Available
+		available, created = available+rs.Available, created+rs.Created
 	}
 	updated := 0
 	if rs := find(m.world.Sets, m.world.Template); rs != nil {
 		updated = rs.Created
 	}
 	switch {
-	case s.AbortedCondition:
+	case s.Progress.Reason == ReasonAborted, s.Progress.Reason == ReasonTimedOut:
 		return PhaseDegraded
 	case s.Paused:
 		return PhasePaused
+	case m.spec.basic() && created > updated:
+		return PhaseProgressing
 	case updated < m.spec.Replicas, available < updated, s.Stable == "", !s.FullyPromoted():
 		return PhaseProgressing
 	}
@@ -89,6 +93,8 @@ type View struct {
 	Status Status
 	// New and Stable are nil when there is no such ReplicaSet. They may be the same.
 	New, Stable *ReplicaSet
+	// Others are all others.
+	Others []ReplicaSet
 	// Aborted is status.abort unless this pass removed it already.
 	// rollout/controller.go:572 (v1.8.2)
 	Aborted bool
