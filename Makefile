@@ -60,7 +60,7 @@ baselines: baselines-rollouts baselines-kubernetes baselines-istiod baselines-ki
 
 baselines-rollouts: build
 	rm -rf bin/baselines
-	for drill in rollback-versions rollback-controls; do \
+	for drill in rollback-versions rollback-controls rollouts-catalogue-a; do \
 	  $(RECKON) run $$drill --parallel 4 --results bin/baselines -o markdown > results/baselines/$$drill.md || exit 1; done
 	$(KEEP)
 

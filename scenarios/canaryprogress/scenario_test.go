@@ -76,7 +76,7 @@ func TestAWrongModelIsCaught(t *testing.T) {
 		cell, version, claim string
 		alter                func(*rollouts.Rules)
 	}{
-		"a threshold, as in 1.9":  {"pods-to-the-end", "v1.8.3", "promotion", func(r *rollouts.Rules) { r.ProgressThreshold = true }},
+		"a threshold, as in 1.9":  {"pods-to-the-end", "v1.8.3", "some-pods-of-v2-become-ready-weights", func(r *rollouts.Rules) { r.ProgressThreshold = true }},
 		"no threshold, as in 1.8": {"pods", "v1.9.2", "weights", func(r *rollouts.Rules) { r.ProgressThreshold = false }},
 	} {
 		t.Run(name, func(t *testing.T) {
