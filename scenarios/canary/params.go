@@ -41,7 +41,7 @@ func DefaultParams() Params {
 	return Params{
 		Replicas: 10, Routing: string(rollouts.RoutingServices),
 		Steps: rollback.Steps{rollback.SetWeight(50), Pause()},
-		Ramp:  scenario.Duration(400 * time.Millisecond), Quiet: scenario.Duration(10 * time.Second),
+		Ramp:  scenario.Duration(500 * time.Millisecond), Quiet: scenario.Duration(10 * time.Second),
 	}
 }
 

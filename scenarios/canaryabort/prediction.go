@@ -49,10 +49,10 @@ func aborts(t rollouts.Trace) []int {
 // late is how much later than its deadline a canary may go: the retry limiter.
 const late = 10 * time.Second
 
-// delay: the canary is kept for the delay, counted from when the abort is known and v1 is
+// delay: the canary is kept for the delay, counted from when it gets nothing and v1 is
 // whole. The deadline is an annotation in whole seconds, so it may come a second early.
 func (p *Params) delay(k canary.Key, leg canary.Leg) judge.Claim {
-	from, since := judge.Cond{Series: rollback.Abort, Op: judge.Equal, Value: series.Number(1)}, stepAbort
+	from, since := judge.Cond{Series: rollback.Weight, Op: judge.Equal, Value: series.Number(0)}, stepAbort
 	if leg.Name == stepDelayed {
 		since = stepAgain
 	}
@@ -61,7 +61,7 @@ func (p *Params) delay(k canary.Key, leg canary.Leg) judge.Claim {
 	}
 	wait := time.Duration(leg.Move.N) * time.Second
 	return judge.Claim{
-		ID: canary.Slug(leg.Name), Sentence: fmt.Sprintf("v2 is kept for %s from when it is aborted and v1 is whole", wait),
+		ID: canary.Slug(leg.Name), Sentence: fmt.Sprintf("v2 is kept for %s from when it gets nothing and v1 is whole", wait),
 		Basis: k.Basis(rollouts.RuleAbortDelay, rollouts.RuleDelaysAbort, rollouts.RuleDeadlines),
 		Check: judge.Within{
 			From: from, To: judge.Cond{Series: rollback.Size(canary.New), Op: judge.Equal, Value: series.Number(0)},
