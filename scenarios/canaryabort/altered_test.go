@@ -1,4 +1,4 @@
-package canaryabort
+package canaryabort_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"reckon.dev/reckon/harness/doctored"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/scenarios/canary"
-	"reckon.dev/reckon/scenarios/canary/canarytest"
+	"reckon.dev/reckon/scenarios/canary/canarydoctored"
 	"reckon.dev/reckon/scenarios/rollback"
 )
 
@@ -23,26 +23,26 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 		alter func(tp *doctored.Tape)
 		claim string
 	}{
-		"the weight stays":           {aborted, func(tp *doctored.Tape) { canarytest.Forget(tp, stepAbort, rollback.VirtualServices) }, "abort-weights"},
-		"nobody is told":             {aborted, func(tp *doctored.Tape) { canarytest.Unsay(tp, `"event_reason":"RolloutAborted"`) }, "abort-events"},
-		"the Service rests":          {aborted, func(tp *doctored.Tape) { canarytest.Unsay(tp, `"event_reason":"SwitchService"`) }, "abort-switches"},
-		"a Service is written":       {aborted, func(tp *doctored.Tape) { canarytest.WriteInQuiet(tp, rollback.Services) }, "unwritten"},
-		"the controller cannot rest": {aborted, func(tp *doctored.Tape) { canarytest.LookInQuiet(tp, 100) }, "reconciles"},
+		"the weight stays":           {aborted, func(tp *doctored.Tape) { canarydoctored.Forget(tp, "abort", rollback.VirtualServices) }, "abort-weights"},
+		"nobody is told":             {aborted, func(tp *doctored.Tape) { canarydoctored.Unsay(tp, `"event_reason":"RolloutAborted"`) }, "abort-events"},
+		"the Service rests":          {aborted, func(tp *doctored.Tape) { canarydoctored.Unsay(tp, `"event_reason":"SwitchService"`) }, "abort-switches"},
+		"a Service is written":       {aborted, func(tp *doctored.Tape) { canarydoctored.WriteInQuiet(tp, rollback.Services) }, "unwritten"},
+		"the controller cannot rest": {aborted, func(tp *doctored.Tape) { canarydoctored.LookInQuiet(tp, 100) }, "reconciles"},
 		"it is Healthy": {aborted, func(tp *doctored.Tape) {
-			canarytest.Each(tp, stepAbort, rollback.Rollouts, canarytest.Any, "Healthy", "status", "phase")
+			canarydoctored.Each(tp, "abort", rollback.Rollouts, canarydoctored.Any, "Healthy", "status", "phase")
 		}, "final-phase"},
 		"the abort does not last": {aborted, func(tp *doctored.Tape) {
-			canarytest.Each(tp, stepDelay, rollback.Rollouts, canarytest.Any, false, "status", "abort")
+			canarydoctored.Each(tp, "abort delay", rollback.Rollouts, canarydoctored.Any, false, "status", "abort")
 		}, "abort-status"},
 		"the canary goes at once": {aborted, func(tp *doctored.Tape) {
-			at := tp.Find(rollback.Rollouts, 0, canarytest.InPhase("Degraded"))
-			tp.Insert(at, tp.Find(rollback.ReplicaSets, 0, canarytest.Sized(canary.New, 0)), func(*recording.Object) {})
+			at := tp.Find(rollback.Rollouts, 0, canarydoctored.InPhase("Degraded"))
+			tp.Insert(at, tp.Find(rollback.ReplicaSets, 0, canarydoctored.Sized(canary.New, 0)), func(*recording.Object) {})
 		}, "abort-delay"},
 		"one pod fewer of v1": {dynamic, func(tp *doctored.Tape) {
-			canarytest.Each(tp, stepAbort, rollback.ReplicaSets, canarytest.Sized(canary.Old, 10), 9, "spec", "replicas")
+			canarydoctored.Each(tp, "abort", rollback.ReplicaSets, canarydoctored.Sized(canary.Old, 10), 9, "spec", "replicas")
 		}, "stable-sizes"},
-		"it comes to rest":           {restless, func(tp *doctored.Tape) { canarytest.Unsay(tp, `"event_reason":"SwitchService"`) }, "restless"},
-		"nobody looks after the end": {restless, canarytest.StopLooking, "reconciles"},
+		"it comes to rest":           {restless, func(tp *doctored.Tape) { canarydoctored.Unsay(tp, `"event_reason":"SwitchService"`) }, "restless"},
+		"nobody looks after the end": {restless, canarydoctored.StopLooking, "reconciles"},
 	} {
 		doctored.AlterBreaks(t, name, c.dir, c.alter, c.claim)
 	}

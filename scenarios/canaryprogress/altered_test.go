@@ -1,4 +1,4 @@
-package canaryprogress
+package canaryprogress_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"reckon.dev/reckon/harness/doctored"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/scenarios/canary"
-	"reckon.dev/reckon/scenarios/canary/canarytest"
+	"reckon.dev/reckon/scenarios/canary/canarydoctored"
 	"reckon.dev/reckon/scenarios/rollback"
 )
 
@@ -19,14 +19,14 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 		claim string
 	}{
 		"the deadline comes early": {func(tp *doctored.Tape) {
-			tp.Insert(tp.StepBegin(stepDeadline), tp.Find(rollback.Rollouts, 0, canarytest.InPhase("Degraded")), func(*recording.Object) {})
+			tp.Insert(tp.StepBegin("progress deadline"), tp.Find(rollback.Rollouts, 0, canarydoctored.InPhase("Degraded")), func(*recording.Object) {})
 		}, "deadline"},
 		"the deadline is not seen": {func(tp *doctored.Tape) {
-			canarytest.Each(tp, stepDeadline, rollback.Rollouts, canarytest.Any, "Progressing", "status", "phase")
+			canarydoctored.Each(tp, "progress deadline", rollback.Rollouts, canarydoctored.Any, "Progressing", "status", "phase")
 		}, "deadline"},
-		"it is told once": {func(tp *doctored.Tape) { canarytest.Unsay(tp, "has timed out progressing") }, "abort-events"},
+		"it is told once": {func(tp *doctored.Tape) { canarydoctored.Unsay(tp, "has timed out progressing") }, "abort-events"},
 		"the canary is kept": {func(tp *doctored.Tape) {
-			canarytest.Each(tp, stepDeadline, rollback.ReplicaSets, canarytest.Sized(canary.New, 0), 5, "spec", "replicas")
+			canarydoctored.Each(tp, "progress deadline", rollback.ReplicaSets, canarydoctored.Sized(canary.New, 0), 5, "spec", "replicas")
 		}, "canary-sizes"},
 	} {
 		doctored.AlterBreaks(t, name, deadlineAbort, c.alter, c.claim)

@@ -1,4 +1,4 @@
-package canarypromote
+package canarypromote_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/scenarios/canary"
-	"reckon.dev/reckon/scenarios/canary/canarytest"
+	"reckon.dev/reckon/scenarios/canary/canarydoctored"
 	"reckon.dev/reckon/scenarios/rollback"
 )
 
@@ -15,7 +15,7 @@ const scaling = "testdata/real-v1.8.2-scaling-by-subsets"
 
 // whole matches v2 with all six pods of the step available.
 func whole(o *recording.Object, v *series.View) bool {
-	return canarytest.Sized(canary.New, 6)(o, v) && v.Status.AvailableReplicas == 6
+	return canarydoctored.Sized(canary.New, 6)(o, v) && v.Status.AvailableReplicas == 6
 }
 
 func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
@@ -25,12 +25,12 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 		claim string
 	}{
 		"a pod is missing when the weight comes": {func(tp *doctored.Tape) {
-			canarytest.Each(tp, stepAfterV2, rollback.ReplicaSets, whole, 5, "status", "availableReplicas")
+			canarydoctored.Each(tp, "v2 becomes ready after the command", rollback.ReplicaSets, whole, 5, "status", "availableReplicas")
 		}, "exposure"},
-		"the weight does not come": {func(tp *doctored.Tape) { canarytest.Forget(tp, stepCommand, rollback.VirtualServices) }, "weights"},
-		"the subsets are written":  {func(tp *doctored.Tape) { canarytest.WriteInQuiet(tp, rollback.DestinationRules) }, "unwritten"},
+		"the weight does not come": {func(tp *doctored.Tape) { canarydoctored.Forget(tp, "the command", rollback.VirtualServices) }, "weights"},
+		"the subsets are written":  {func(tp *doctored.Tape) { canarydoctored.WriteInQuiet(tp, rollback.DestinationRules) }, "unwritten"},
 		"the index is another": {func(tp *doctored.Tape) {
-			canarytest.Each(tp, stepAfterV2, rollback.Rollouts, canarytest.Any, 4, "status", "currentStepIndex")
+			canarydoctored.Each(tp, "v2 becomes ready after the command", rollback.Rollouts, canarydoctored.Any, 4, "status", "currentStepIndex")
 		}, "final-index"},
 	} {
 		doctored.AlterBreaks(t, name, scaling, c.alter, c.claim)

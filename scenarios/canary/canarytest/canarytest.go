@@ -239,23 +239,3 @@ func Judge(t testing.TB, p judge.Prediction, set *series.Set) judge.Verdict {
 	}
 	return v
 }
-
-// Text writes an answer key as lines, for golden files.
-func Text(p judge.Prediction) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "model %s\n\n", p.Model)
-	for _, c := range p.Claims {
-		fmt.Fprintf(&b, "%s: %s\n", c.ID, c.Check.Predicted())
-		for _, basis := range c.Basis {
-			fmt.Fprintf(&b, "    %s\n", basis)
-		}
-	}
-	for _, g := range p.Guards {
-		fmt.Fprintf(&b, "guard %s: limit %g, predicted worst %.4g\n", g.ID, g.Limit, *g.Expected)
-	}
-	fmt.Fprintf(&b, "\n%s\n%s\n", p.Tables[0].Title, strings.Join(p.Tables[0].Head, " | "))
-	for _, row := range p.Tables[0].Rows {
-		fmt.Fprintln(&b, strings.Join(row, " | "))
-	}
-	return b.Bytes()
-}

@@ -1,6 +1,7 @@
 package canarytest
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -29,9 +30,10 @@ type Family struct {
 }
 
 // Keys checks the answer keys: they read defined series only, every claim has its basis,
-// and they are those of the golden files.
+// and they are those of the golden files, one a cell with all versions in it.
 func (f Family) Keys(t *testing.T) {
 	t.Helper()
+	all := map[string]*bytes.Buffer{}
 	f.each(t, func(cell string, params any, version string) {
 		name, key := cell+", "+version, Predict(t, f.Scenario, params, version)
 		keytest.ReadsDefinedSeries(t, name, key)
@@ -39,10 +41,27 @@ func (f Family) Keys(t *testing.T) {
 		if (version == unread) != (len(key.Notes) > 0) {
 			t.Errorf("%s: notes %q", name, key.Notes)
 		}
+		if all[cell] == nil {
+			all[cell] = &bytes.Buffer{}
+		}
 		if version != unread {
-			golden.Check(t, fmt.Sprintf("%s.%s.golden", cell, version), Text(key))
+			write(all[cell], key)
 		}
 	})
+	for cell, text := range all {
+		golden.Check(t, cell+".golden", text.Bytes())
+	}
+}
+
+// write writes what a version's answer key says, as lines.
+func write(b *bytes.Buffer, p judge.Prediction) {
+	fmt.Fprintf(b, "model %s\n", p.Model)
+	for _, c := range p.Claims {
+		fmt.Fprintf(b, "  %s: %s\n", c.ID, c.Check.Predicted())
+	}
+	for _, g := range p.Guards {
+		fmt.Fprintf(b, "  guard %s: limit %g, predicted worst %.4g\n", g.ID, g.Limit, *g.Expected)
+	}
 }
 
 // Acts checks that the recording of a controller which acts as the model keeps every claim.
