@@ -19,7 +19,7 @@ const (
 // the script's step, so no two legs of a course share one.
 type Leg struct {
 	Name  string
-	Move  rollouts.Move
+	Leg  rollouts.Leg
 	Trace rollouts.Trace
 }
 
@@ -45,8 +45,8 @@ type Course struct {
 // NewCourse brings v1 up.
 func NewCourse(rules rollouts.Rules, spec rollouts.Spec) *Course {
 	m := rollouts.NewMachine(rules, spec)
-	m.Play(rollouts.Move{Act: rollouts.ActUpdate, Version: Old})
-	m.Play(rollouts.Move{Act: rollouts.ActGrow, Version: Old})
+	m.Play(rollouts.Leg{Turn: rollouts.TurnUpdate, Version: Old})
+	m.Play(rollouts.Leg{Turn: rollouts.TurnGrow, Version: Old})
 	m.Elapse(2) // births of ReplicaSets are compared by whole seconds
 	m.Settle(1)
 	m.ResetTrace()
@@ -54,41 +54,41 @@ func NewCourse(rules rollouts.Rules, spec rollouts.Spec) *Course {
 }
 
 // Do makes a move.
-func (c *Course) Do(name string, move rollouts.Move) {
-	c.Legs = append(c.Legs, Leg{Name: name, Move: move, Trace: c.Machine.Play(move)})
+func (c *Course) Do(name string, move rollouts.Leg) {
+	c.Legs = append(c.Legs, Leg{Name: name, Leg: move, Trace: c.Machine.Play(move)})
 }
 
 // Update applies v2 and lets its pods become ready.
 func (c *Course) Update() {
-	c.Do("update to v2", rollouts.Move{Act: rollouts.ActUpdate, Version: New})
+	c.Do("update to v2", rollouts.Leg{Turn: rollouts.TurnUpdate, Version: New})
 	c.Grow("v2 becomes ready", New)
 }
 
 // Grow lets the pods of a version become ready, if any is missing or a timed pause waits.
 func (c *Course) Grow(name, version string) {
-	c.Do(name, rollouts.Move{Act: rollouts.ActGrow, Version: version})
+	c.Do(name, rollouts.Leg{Turn: rollouts.TurnGrow, Version: version})
 }
 
 // GrowTo lets pods of a version become ready until so many are.
 func (c *Course) GrowTo(name, version string, pods int) {
-	c.Do(name, rollouts.Move{Act: rollouts.ActGrow, Version: version, N: pods})
+	c.Do(name, rollouts.Leg{Turn: rollouts.TurnGrow, Version: version, N: pods})
 }
 
 // Lose takes some of the version's available pods away.
 func (c *Course) Lose(name, version string, pods int) {
 	rs, _ := c.Machine.ReplicaSet(version)
-	c.Do(name, rollouts.Move{Act: rollouts.ActHold, Version: version, N: max(0, rs.Available-pods)})
+	c.Do(name, rollouts.Leg{Turn: rollouts.TurnHold, Version: version, N: max(0, rs.Available-pods)})
 }
 
 // Delay waits for the next scale-down deadline, if there is one.
 func (c *Course) Delay(name string) {
 	if seconds, ok := c.Machine.NextDeadline(); ok {
-		c.Do(name, rollouts.Move{Act: rollouts.ActElapse, N: seconds})
+		c.Do(name, rollouts.Leg{Turn: rollouts.TurnElapse, N: seconds})
 	}
 }
 
 // Command sends a command of the kubectl plugin.
-func (c *Course) Command(name string, act rollouts.Act) { c.Do(name, rollouts.Move{Act: act}) }
+func (c *Course) Command(name string, act rollouts.Turn) { c.Do(name, rollouts.Leg{Turn: act}) }
 
 // Leg finds a leg by its name.
 func (c *Course) Leg(name string) (Leg, bool) {
@@ -124,7 +124,7 @@ func Expected(p Params, c *Course) time.Duration {
 	d := setUp + p.Quiet.Std()
 	for _, leg := range c.Legs {
 		d += rest + rest/2 + time.Duration(leg.Trace.Final().At-leg.Trace.Start.At)*time.Second
-		if leg.Move.Act == rollouts.ActGrow {
+		if leg.Leg.Turn == rollouts.TurnGrow {
 			d += time.Duration(leg.grown()) * p.Ramp.Std()
 		}
 	}
@@ -133,9 +133,9 @@ func Expected(p Params, c *Course) time.Duration {
 
 // grown is how many pods become ready in the leg.
 func (l Leg) grown() int {
-	n, last := 0, l.Trace.Start.Available[l.Move.Version]
+	n, last := 0, l.Trace.Start.Available[l.Leg.Version]
 	for _, r := range l.Trace.Rows {
-		n, last = n+max(0, r.Available[l.Move.Version]-last), r.Available[l.Move.Version]
+		n, last = n+max(0, r.Available[l.Leg.Version]-last), r.Available[l.Leg.Version]
 	}
 	return n
 }

@@ -85,7 +85,7 @@ func (k Key) claims() []judge.Claim {
 // leg says what of weight and sizes changes in a leg; what does not is in the claims
 // about the whole course. What time brings may come in the leg before, on a slow machine.
 func (k Key) leg(leg Leg) []judge.Claim {
-	if leg.Move.Act == rollouts.ActElapse {
+	if leg.Leg.Turn == rollouts.TurnElapse {
 		return nil
 	}
 	var out []judge.Claim

@@ -96,7 +96,7 @@ func unrouted(c *v1alpha1.CanaryStrategy) {
 func (s *Script) leg(ctx context.Context, leg Leg) error {
 	s.Stage.Readiness.Freeze(Old)
 	s.Stage.Readiness.Freeze(New)
-	if err := s.move(ctx, leg.Move); err != nil {
+	if err := s.move(ctx, leg.Leg); err != nil {
 		return err
 	}
 	if leg.Idle() {
@@ -109,8 +109,8 @@ func (s *Script) leg(ctx context.Context, leg Leg) error {
 
 // idleFor is how long a move of which nothing is to follow is given to show something.
 func idleFor(leg Leg) time.Duration {
-	if leg.Move.Act == rollouts.ActElapse {
-		return time.Duration(leg.Move.N)*time.Second + 2*time.Second
+	if leg.Leg.Turn == rollouts.TurnElapse {
+		return time.Duration(leg.Leg.N)*time.Second + 2*time.Second
 	}
 	return 2 * time.Second
 }
@@ -118,33 +118,33 @@ func idleFor(leg Leg) time.Duration {
 // limit of waiting for a leg's end.
 func (s *Script) limit(leg Leg) time.Duration {
 	limit := slack
-	switch leg.Move.Act {
-	case rollouts.ActGrow:
+	switch leg.Leg.Turn {
+	case rollouts.TurnGrow:
 		limit += time.Duration(leg.Trace.Final().At-leg.Trace.Start.At) * time.Second
 		limit += time.Duration(2*s.Rollout.Replicas) * s.Rollout.Ramp.Std()
-	case rollouts.ActElapse:
-		limit += time.Duration(leg.Move.N) * time.Second
+	case rollouts.TurnElapse:
+		limit += time.Duration(leg.Leg.N) * time.Second
 	}
 	return limit
 }
 
-func (s *Script) move(ctx context.Context, m rollouts.Move) error {
-	switch m.Act {
-	case rollouts.ActUpdate:
+func (s *Script) move(ctx context.Context, m rollouts.Leg) error {
+	switch m.Turn {
+	case rollouts.TurnUpdate:
 		return s.apply(ctx, m.Version)
-	case rollouts.ActGrow:
+	case rollouts.TurnGrow:
 		return s.grow(ctx, m)
-	case rollouts.ActHold:
+	case rollouts.TurnHold:
 		s.Stage.Readiness.Hold(m.Version, m.N)
 		return nil
-	case rollouts.ActElapse:
+	case rollouts.TurnElapse:
 		return nil
 	}
-	return s.command(ctx, m.Act)
+	return s.command(ctx, m.Turn)
 }
 
 // grow readies one more pod each ramp: without end, or up to a number.
-func (s *Script) grow(ctx context.Context, m rollouts.Move) error {
+func (s *Script) grow(ctx context.Context, m rollouts.Leg) error {
 	if m.N == 0 {
 		s.Stage.Readiness.Ramp(m.Version, s.Rollout.Ramp.Std())
 		return nil
@@ -170,19 +170,19 @@ func (s *Script) apply(ctx context.Context, version string) error {
 }
 
 // command sends what the kubectl plugin sends for the Rollout as it is now.
-func (s *Script) command(ctx context.Context, act rollouts.Act) error {
+func (s *Script) command(ctx context.Context, act rollouts.Turn) error {
 	ro := &v1alpha1.Rollout{}
 	ro.Namespace, ro.Name = s.Stage.Namespace, rollback.Name
 	if err := s.Stage.Client.Get(ctx, client.ObjectKeyFromObject(ro), ro); err != nil {
 		return fmt.Errorf("the Rollout is not there: %w", err)
 	}
-	send, ok := map[rollouts.Act]func(context.Context, *v1alpha1.Rollout) error{
-		rollouts.ActAbort:       s.commands.Abort,
-		rollouts.ActRetry:       s.commands.Retry,
-		rollouts.ActPromote:     s.commands.Promote,
-		rollouts.ActPromoteFull: s.commands.PromoteFull,
-		rollouts.ActSkipStep:    s.commands.SkipStep,
-		rollouts.ActSkipAll:     s.commands.SkipAllSteps,
+	send, ok := map[rollouts.Turn]func(context.Context, *v1alpha1.Rollout) error{
+		rollouts.TurnAbort:       s.commands.Abort,
+		rollouts.TurnRetry:       s.commands.Retry,
+		rollouts.TurnPromote:     s.commands.Promote,
+		rollouts.TurnPromoteFull: s.commands.PromoteFull,
+		rollouts.TurnSkipStep:    s.commands.SkipStep,
+		rollouts.TurnSkipAll:     s.commands.SkipAllSteps,
 	}[act]
 	if !ok {
 		return fmt.Errorf("nobody knows how to send %q", act)

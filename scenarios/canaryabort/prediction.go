@@ -59,7 +59,7 @@ func (p *Params) delay(k canary.Key, leg canary.Leg) judge.Claim {
 	if whole, ok := k.Course.Leg(map[string]string{stepDelay: stepBackV1, stepDelayed: stepReagain}[leg.Name]); ok {
 		from, since = judge.Cond{Series: rollback.Available(canary.Old), Op: judge.GreaterEqual, Value: series.Number(float64(p.Replicas))}, whole.Name
 	}
-	wait := time.Duration(leg.Move.N) * time.Second
+	wait := time.Duration(leg.Leg.N) * time.Second
 	return judge.Claim{
 		ID: canary.Slug(leg.Name), Sentence: fmt.Sprintf("v2 is kept for %s from when it gets nothing and v1 is whole", wait),
 		Basis: k.Basis(rollouts.RuleAbortDelay, rollouts.RuleDelaysAbort, rollouts.RuleDeadlines),

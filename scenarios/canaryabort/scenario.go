@@ -135,17 +135,17 @@ func (p *Params) course(rules rollouts.Rules) *canary.Course {
 	if p.CanaryMissing > 0 {
 		c.Lose(stepLoseV2, canary.New, p.CanaryMissing)
 	}
-	c.Command(stepAbort, rollouts.ActAbort)
+	c.Command(stepAbort, rollouts.TurnAbort)
 	if p.Retry == RetryAtOnce {
-		c.Command(stepRetry, rollouts.ActRetry)
+		c.Command(stepRetry, rollouts.TurnRetry)
 	}
 	p.settle(c, stepBackV1, stepBackV2, stepDelay)
 	if p.Retry == RetryAfter {
-		c.Command(stepRetry, rollouts.ActRetry)
+		c.Command(stepRetry, rollouts.TurnRetry)
 		p.settle(c, stepFollow, stepRegrow, "")
 	}
 	if p.Again {
-		c.Command(stepAgain, rollouts.ActAbort)
+		c.Command(stepAgain, rollouts.TurnAbort)
 		p.settle(c, stepReagain, "", stepDelayed)
 	}
 	return c

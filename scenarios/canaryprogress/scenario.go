@@ -77,7 +77,7 @@ func (Scenario) Check(params any, versions map[string]string) error {
 	}
 	rules, _ := rollouts.RulesFor(versions[scenario.ArgoRollouts])
 	c := canary.NewCourse(rules, p.spec())
-	c.Do(stepUpdate, rollouts.Move{Act: rollouts.ActUpdate, Version: canary.New})
+	c.Do(stepUpdate, rollouts.Leg{Turn: rollouts.TurnUpdate, Version: canary.New})
 	if rs, _ := c.Machine.ReplicaSet(canary.New); p.Ready > rs.Size {
 		return scenario.Refuse("ready", "%d is more than the %d pods that v2 has in its first step", p.Ready, rs.Size)
 	}
@@ -119,15 +119,15 @@ const (
 // course plays the parameters on the rules.
 func (p *Params) course(rules rollouts.Rules) *canary.Course {
 	c := canary.NewCourse(rules, p.spec())
-	c.Do(stepUpdate, rollouts.Move{Act: rollouts.ActUpdate, Version: canary.New})
+	c.Do(stepUpdate, rollouts.Leg{Turn: rollouts.TurnUpdate, Version: canary.New})
 	if p.Ready > 0 {
 		c.GrowTo(stepSome, canary.New, p.Ready)
 	}
 	if c.Machine.Status().Paused {
-		c.Command(stepPromote, rollouts.ActPromote)
+		c.Command(stepPromote, rollouts.TurnPromote)
 	}
 	if seconds, ok := c.Machine.NextTimeout(); ok {
-		c.Do(stepDeadline, rollouts.Move{Act: rollouts.ActElapse, N: seconds})
+		c.Do(stepDeadline, rollouts.Leg{Turn: rollouts.TurnElapse, N: seconds})
 	}
 	if c.Machine.Status().Abort {
 		c.Delay(stepDelay)

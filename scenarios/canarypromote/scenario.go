@@ -35,8 +35,8 @@ const (
 )
 
 // commands are the acts that Params.Command stands for.
-var commands = map[string]rollouts.Act{
-	"promote": rollouts.ActPromote, "promote-full": rollouts.ActPromoteFull, "skip-step": rollouts.ActSkipStep, "skip-all": rollouts.ActSkipAll,
+var commands = map[string]rollouts.Turn{
+	"promote": rollouts.TurnPromote, "promote-full": rollouts.TurnPromoteFull, "skip-step": rollouts.TurnSkipStep, "skip-all": rollouts.TurnSkipAll,
 }
 
 // Scenario is canary-promote.
@@ -89,7 +89,7 @@ func (Scenario) Check(params any, versions map[string]string) error {
 	if p.When != WhenScaling {
 		return nil
 	}
-	c.Command("promote", rollouts.ActPromote)
+	c.Command("promote", rollouts.TurnPromote)
 	if rs, _ := c.Machine.ReplicaSet(canary.New); rs.Size < rs.Available+2 {
 		return scenario.Refuse("when", "scaling wants a step after the first pause that adds two pods at least; with %s and %d replicas it adds %d", p.Steps, p.Replicas, rs.Size-rs.Available)
 	}
@@ -125,17 +125,17 @@ const (
 // course plays the parameters on the rules.
 func (p *Params) course(rules rollouts.Rules) *canary.Course {
 	c := canary.NewCourse(rules, p.spec())
-	c.Do(stepUpdate, rollouts.Move{Act: rollouts.ActUpdate, Version: canary.New})
+	c.Do(stepUpdate, rollouts.Leg{Turn: rollouts.TurnUpdate, Version: canary.New})
 	if p.When != WhenNoPods {
 		c.Grow(stepGrow, canary.New)
 	}
 	switch p.When {
 	case WhenScaling:
-		c.Command(stepUnpause, rollouts.ActPromote)
+		c.Command(stepUnpause, rollouts.TurnPromote)
 		rs, _ := c.Machine.ReplicaSet(canary.New)
-		c.Do(stepOneMore, rollouts.Move{Act: rollouts.ActHold, Version: canary.New, N: rs.Available + 1})
+		c.Do(stepOneMore, rollouts.Leg{Turn: rollouts.TurnHold, Version: canary.New, N: rs.Available + 1})
 	case WhenAborted:
-		c.Command(stepAbort, rollouts.ActAbort)
+		c.Command(stepAbort, rollouts.TurnAbort)
 	}
 	c.Command(stepCommand, commands[p.Command])
 	if c.Machine.Missing(canary.Old) {

@@ -102,7 +102,7 @@ func (p *Params) course(rules rollouts.Rules) *canary.Course {
 		if !s.Paused || s.Index >= len(p.Steps) {
 			break
 		}
-		c.Command(fmt.Sprintf("promote past step %d", s.Index+1), rollouts.ActPromote)
+		c.Command(fmt.Sprintf("promote past step %d", s.Index+1), rollouts.TurnPromote)
 		c.Grow(fmt.Sprintf("v2 becomes ready after step %d", s.Index+1), canary.New)
 	}
 	return c

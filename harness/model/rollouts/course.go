@@ -1,41 +1,41 @@
 package rollouts
 
-// An Act is what happens to a Rollout, by hand or by its surroundings.
-type Act string
+// A Turn is what happens to a Rollout, by hand or by its surroundings.
+type Turn string
 
-// The acts of a course.
+// The turns of a course.
 const (
-	// ActUpdate applies the template of a version.
-	ActUpdate Act = "update"
-	// ActGrow makes the missing pods of a version available, one at a time, and lets
+	// TurnUpdate applies the template of a version.
+	TurnUpdate Turn = "update"
+	// TurnGrow makes the missing pods of a version available, one at a time, and lets
 	// timed pauses end, until nothing more happens; with N, until N pods are available.
-	ActGrow Act = "grow"
-	// ActHold leaves N pods of a version available.
-	ActHold Act = "hold"
-	// ActElapse lets N seconds pass.
-	ActElapse Act = "elapse"
+	TurnGrow Turn = "grow"
+	// TurnHold leaves N pods of a version available.
+	TurnHold Turn = "hold"
+	// TurnElapse lets N seconds pass.
+	TurnElapse Turn = "elapse"
 
-	ActAbort       Act = "abort"
-	ActRetry       Act = "retry"
-	ActPromote     Act = "promote"
-	ActPromoteFull Act = "promote --full"
-	ActSkipStep    Act = "promote --skip-current-step"
-	ActSkipAll     Act = "promote --skip-all-steps"
+	TurnAbort       Turn = "abort"
+	TurnRetry       Turn = "retry"
+	TurnPromote     Turn = "promote"
+	TurnPromoteFull Turn = "promote --full"
+	TurnSkipStep    Turn = "promote --skip-current-step"
+	TurnSkipAll     Turn = "promote --skip-all-steps"
 )
 
-// A Move is an act, with the version or the number that it is about.
-type Move struct {
-	Act     Act
+// A Leg is a turn, with the version or the number that it is about.
+type Leg struct {
+	Turn     Turn
 	Version string
 	N       int
 }
 
-// Play makes a move and lets the controller come to rest; what a promotion replaced goes
-// when its delay is over. Pods become available by moves only. It returns what the
+// Play plays a leg and lets the controller come to rest; what a promotion replaced goes
+// when its delay is over. Pods become available in legs only. It returns what the
 // controller did.
-func (m *Machine) Play(move Move) Trace {
+func (m *Machine) Play(leg Leg) Trace {
 	m.ResetTrace()
-	m.act(move)
+	m.turn(leg)
 	m.Settle(settleMax)
 	for m.replaced() {
 		seconds, _ := m.NextDeadline()
@@ -45,27 +45,27 @@ func (m *Machine) Play(move Move) Trace {
 	return m.Trace()
 }
 
-func (m *Machine) act(move Move) {
-	switch move.Act {
-	case ActUpdate:
-		m.Deploy(move.Version)
-	case ActGrow:
-		m.grow(move.Version, move.N)
-	case ActHold:
-		m.Ready(move.Version, move.N)
-	case ActElapse:
-		m.Elapse(move.N)
-	case ActAbort:
+func (m *Machine) turn(leg Leg) {
+	switch leg.Turn {
+	case TurnUpdate:
+		m.Deploy(leg.Version)
+	case TurnGrow:
+		m.grow(leg.Version, leg.N)
+	case TurnHold:
+		m.Ready(leg.Version, leg.N)
+	case TurnElapse:
+		m.Elapse(leg.N)
+	case TurnAbort:
 		m.Abort()
-	case ActRetry:
+	case TurnRetry:
 		m.Retry()
-	case ActPromote:
+	case TurnPromote:
 		m.Promote()
-	case ActPromoteFull:
+	case TurnPromoteFull:
 		m.PromoteFull()
-	case ActSkipStep:
+	case TurnSkipStep:
 		m.SkipStep()
-	case ActSkipAll:
+	case TurnSkipAll:
 		m.SkipAllSteps()
 	}
 }
