@@ -9,8 +9,12 @@ import (
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/scenarios/autoscaledupdate"
 	"reckon.dev/reckon/scenarios/bluegreen"
+	"reckon.dev/reckon/scenarios/canaryabort"
 	"reckon.dev/reckon/scenarios/canaryedited"
+	"reckon.dev/reckon/scenarios/canaryprogress"
+	"reckon.dev/reckon/scenarios/canarypromote"
 	"reckon.dev/reckon/scenarios/canaryrouting"
+	"reckon.dev/reckon/scenarios/canarysizes"
 	"reckon.dev/reckon/scenarios/canarysuperseded"
 	"reckon.dev/reckon/scenarios/eviction"
 	"reckon.dev/reckon/scenarios/istiodcost"
@@ -34,6 +38,10 @@ func All() []scenario.Scenario {
 	return []scenario.Scenario{
 		rollbackwindow.Scenario{},
 		rollbackabort.Scenario{},
+		canaryabort.Scenario{},
+		canarysizes.Scenario{},
+		canarypromote.Scenario{},
+		canaryprogress.Scenario{},
 		bluegreen.Scenario{},
 		canarysuperseded.Scenario{},
 		canaryedited.Scenario{},

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -360,13 +361,16 @@ func (c Always) Eval(set *series.Set) (Finding, error) {
 	return f, nil
 }
 
+// Unbounded is the Max of a Count or Growth that has none.
+const Unbounded = math.MaxInt32
+
 // Count: how many events of an event series fall into the window.
 // Witness is a series that must have points inside the window too, so that
 // silence proves something: a controller whose log was never read logs no
 // errors either. Without a witness, no event is inconclusive.
 type Count struct {
 	Of       string
-	Min, Max int
+	Min, Max int // Max may be Unbounded
 	Witness  string
 	Window   series.Window
 }
@@ -384,6 +388,9 @@ func withWitness(of, witness string) []string {
 func (c Count) Predicted() string {
 	if c.Min == c.Max {
 		return fmt.Sprint(c.Min)
+	}
+	if c.Max == Unbounded {
+		return fmt.Sprintf("at least %d", c.Min)
 	}
 	return fmt.Sprintf("%d to %d", c.Min, c.Max)
 }

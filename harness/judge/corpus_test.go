@@ -505,6 +505,17 @@ func (p *parser) claim(c *corpusCase, line string) {
 			check.Proof = &judge.Proof{Cond: p.cond(), Window: w()}
 		}
 		claim.Check = check
+	case "growth":
+		check := judge.Growth{Of: p.next("a series")}
+		p.expect("in")
+		check.Min, check.Max = p.limits()
+		if p.accept("alive") {
+			check.Alive = p.next("a series")
+			p.expect("within")
+			check.MaxSilence = secs(p.number())
+		}
+		check.Window = w()
+		claim.Check = check
 	case "within":
 		check := judge.Within{From: p.cond()}
 		p.expect("then")

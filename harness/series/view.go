@@ -11,9 +11,11 @@ type View struct {
 		Labels            map[string]string `json:"labels"`
 		Annotations       map[string]string `json:"annotations"`
 		DeletionTimestamp string            `json:"deletionTimestamp"`
-		Generation        int               `json:"generation"`
-		OwnerReferences   []Owner           `json:"ownerReferences"`
-		Finalizers        []string          `json:"finalizers"`
+		// ResourceVersion is another one after every write.
+		ResourceVersion string   `json:"resourceVersion"`
+		Generation      int      `json:"generation"`
+		OwnerReferences []Owner  `json:"ownerReferences"`
+		Finalizers      []string `json:"finalizers"`
 	} `json:"metadata"`
 	Spec struct {
 		// Workloads.

@@ -29,11 +29,12 @@ type PodWatcher interface {
 
 // policy says how many pods of a version may be ready.
 type policy struct {
-	open  bool
-	limit int
-	every time.Duration // ramp: one more pod each, 0 for none
-	next  time.Time     // when the ramp may ready its next pod
-	after time.Duration // start-up: each pod so long after it runs, 0 for none
+	open   bool
+	frozen bool
+	limit  int
+	every  time.Duration // ramp: one more pod each, 0 for none
+	next   time.Time     // when the ramp may ready its next pod
+	after  time.Duration // start-up: each pod so long after it runs, 0 for none
 }
 
 // Readiness decides which pods are ready: exactly k of n, one more every d, or
@@ -67,6 +68,10 @@ func (r *Readiness) Open(version string) { r.set(version, policy{open: true}) }
 
 // Hold keeps exactly k pods of the version ready, as far as so many exist.
 func (r *Readiness) Hold(version string, k int) { r.set(version, policy{limit: k}) }
+
+// Freeze readies no further pod of the version: those that are ready stay so, and
+// others take the place of none that goes.
+func (r *Readiness) Freeze(version string) { r.set(version, policy{frozen: true}) }
 
 // Ramp readies one more existing pod of the version every d, the first after d.
 // A tick that finds no unready pod readies none and makes up for nothing.
@@ -227,6 +232,8 @@ func (r *Readiness) changes(p policy, pods []*corev1.Pod, now time.Time) (up, do
 	switch {
 	case p.open:
 		return waiting, nil, next
+	case p.frozen:
+		return nil, nil, next
 	case p.after > 0:
 		up, next = r.started(waiting, p.after, now)
 		return up, nil, next

@@ -46,6 +46,7 @@ func TestPolicyChanges(t *testing.T) {
 		"hold 2 readies up to two":                 {policy{limit: 2}, running, "a", "b", ""},
 		"hold 2 unreadies the third":               {policy{limit: 2}, running, "a b c", "", "c"},
 		"hold more than exist readies all":         {policy{limit: 9}, running, "", "a b c", ""},
+		"frozen readies none and unreadies none":   {policy{frozen: true}, running, "a", "", ""},
 		"a ramp before its tick readies none":      {policy{every: time.Second, next: now.Add(1)}, running, "", "", ""},
 		"a ramp at its tick readies one":           {policy{every: time.Second, next: now}, running, "a", "b", ""},
 		"a late ramp still readies only one":       {policy{every: time.Second, next: now.Add(-5 * time.Second)}, running, "", "a", ""},

@@ -16,9 +16,11 @@ import (
 	"reckon.dev/reckon/manifests"
 )
 
-// Names of the drill's objects, as in manifests/rollback.
+// Name is that of the Rollout and of what it routes by, as in manifests/rollback.
+const Name = "drill"
+
+// Names of the drill's other objects.
 const (
-	name          = "drill"
 	stableService = "drill-stable"
 	canaryService = "drill-canary"
 	route         = "primary"
@@ -26,8 +28,8 @@ const (
 	canarySubset  = "canary"
 )
 
-// routing creates the Services and the Istio objects.
-func (p Params) routing(ctx context.Context, c client.Client, namespace string) error {
+// CreateRouting creates the Services and the Istio objects.
+func (p Params) CreateRouting(ctx context.Context, c client.Client, namespace string) error {
 	file, err := manifests.Files.Open("rollback/" + p.Routing + ".yaml")
 	if err != nil {
 		return err
@@ -41,8 +43,8 @@ func (p Params) routing(ctx context.Context, c client.Client, namespace string) 
 	}, decoder.MutateNamespace(namespace))
 }
 
-// rollout is the Rollout of these parameters at a version of its template.
-func (p Params) rollout(namespace, version string) (*v1alpha1.Rollout, error) {
+// Workload is the Rollout of these parameters at a version of its template.
+func (p Params) Workload(namespace, version string) (*v1alpha1.Rollout, error) {
 	file, err := manifests.Files.Open("rollback/workload.yaml")
 	if err != nil {
 		return nil, err
@@ -62,11 +64,11 @@ func (p Params) rollout(namespace, version string) (*v1alpha1.Rollout, error) {
 }
 
 func (p Params) strategy(canary *v1alpha1.CanaryStrategy) {
-	istio := &v1alpha1.IstioTrafficRouting{VirtualService: &v1alpha1.IstioVirtualService{Name: name, Routes: []string{route}}}
+	istio := &v1alpha1.IstioTrafficRouting{VirtualService: &v1alpha1.IstioVirtualService{Name: Name, Routes: []string{route}}}
 	if rollouts.Routing(p.Routing) == rollouts.RoutingServices {
 		canary.CanaryService, canary.StableService = canaryService, stableService
 	} else {
-		istio.DestinationRule = &v1alpha1.IstioDestinationRule{Name: name, CanarySubsetName: canarySubset, StableSubsetName: stableSubset}
+		istio.DestinationRule = &v1alpha1.IstioDestinationRule{Name: Name, CanarySubsetName: canarySubset, StableSubsetName: stableSubset}
 	}
 	canary.TrafficRouting = &v1alpha1.RolloutTrafficRouting{Istio: istio}
 	if p.MinPodsPerReplicaSet > 0 {
@@ -84,7 +86,7 @@ var errGone = errors.New("the Rollout is not there")
 
 // current reads the Rollout; used before commands, which patch what they see.
 func current(ctx context.Context, st *stage.Stage) (*v1alpha1.Rollout, error) {
-	ro := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Namespace: st.Namespace, Name: name}}
+	ro := &v1alpha1.Rollout{ObjectMeta: metav1.ObjectMeta{Namespace: st.Namespace, Name: Name}}
 	if err := st.Client.Get(ctx, client.ObjectKeyFromObject(ro), ro); err != nil {
 		return nil, fmt.Errorf("%w: %w", errGone, err)
 	}

@@ -77,7 +77,7 @@ func (p Params) host() string {
 	if rollouts.Routing(p.Routing) == rollouts.RoutingServices {
 		return stableService
 	}
-	return name
+	return Name
 }
 
 // Needs of the rollback scenarios: pods that take their time to become ready.
@@ -145,7 +145,7 @@ func (p Params) Expected() time.Duration {
 	const setUp, end = 8 * time.Second, 3 * time.Second
 	d := setUp + end + time.Duration(p.Replicas)*p.Ramp.Std() + p.Quiet.Std() + time.Duration(p.ScaleDownDelay)*time.Second
 	if p.RollbackWindow == 0 {
-		d += p.Steps.pauses()
+		d += p.Steps.Pauses()
 	}
 	return d
 }

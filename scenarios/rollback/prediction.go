@@ -170,7 +170,7 @@ func (k key) ending() []judge.Claim {
 		k.final("final-weight", "the canary weight at the end", Weight, series.Number(float64(final.Weight)), rollouts.RuleBranchB),
 		k.final("final-canary", "the wanted size of v1 at the end", Size(Old), series.Number(float64(final.Size[Old])), rollouts.RuleCounts),
 		k.final("final-stable", "the wanted size of v2 at the end", Size(New), series.Number(float64(final.Size[New])), rollouts.RuleScaleDown),
-		k.final("final-promoted", "v1 is the stable version at the end (1 = yes)", Promoted, truth(final.Stable == final.Current), rollouts.RulePromote),
+		k.final("final-promoted", "v1 is the stable version at the end (1 = yes)", Promoted, Truth(final.Stable == final.Current), rollouts.RulePromote),
 	)
 	return append(out, judge.Claim{
 		ID: "quiet", Sentence: "nothing moves after the end",
@@ -249,7 +249,7 @@ func (k key) table() judge.Table {
 	last := k.trace.Start
 	add := func(what string, r rollouts.Row) {
 		t.Rows = append(t.Rows, []string{what, strconv.Itoa(r.Weight), strconv.Itoa(r.Size[Old]), strconv.Itoa(r.Available[Old]),
-			strconv.Itoa(r.Size[New]), strconv.Itoa(r.Index), decidedBy(r, r.Weight != last.Weight), strings.Join(r.Events, "; ")})
+			strconv.Itoa(r.Size[New]), strconv.Itoa(r.Index), DecidedBy(r, r.Weight != last.Weight), strings.Join(r.Events, "; ")})
 	}
 	add("start", last)
 	for _, r := range k.trace.Rows {
@@ -262,8 +262,8 @@ func (k key) table() judge.Table {
 	return t
 }
 
-// decidedBy is the source of what a pass did, and of what it did not.
-func decidedBy(r rollouts.Row, moved bool) string {
+// DecidedBy is the source of what a pass did, and of what it did not.
+func DecidedBy(r rollouts.Row, moved bool) string {
 	var by []string
 	if s := r.Basis.String(); s != "" && (moved || !withheld(r)) {
 		by = append(by, s)

@@ -22,11 +22,11 @@ const (
 	Delivered    = "delivered"        // canary weight as istiod delivered it, percent
 	Meant        = "meant"            // share of the requests that is meant for v1, percent
 
-	oldHash    = "hash.v1"      // the hash of v1, as a number
-	canaryHash = "hash.canary"  // of what the canary Service or subset leads to
-	stableHash = "hash.stable"  // of what the stable one leads to
-	canaryIs   = "canary-is-v1" // 1 while the canary Service or subset leads to v1
-	stableIs   = "stable-is-v1" // 1 while the stable one does
+	CanaryHash = "hash.canary" // hash of what the canary Service or subset leads to, as a number
+	StableHash = "hash.stable" // of what the stable one leads to
+
+	canaryIs = "canary-is-v1" // 1 while the canary Service or subset leads to v1
+	stableIs = "stable-is-v1" // 1 while the stable one does
 )
 
 // requestDefinitions are the series of requests and of the weight on its way to them.
@@ -40,14 +40,14 @@ func (p Params) requestDefinitions() []series.Definition {
 		}},
 		// What the stable target does not get: istiod leaves a target of weight 0 out.
 		derived(Delivered, "%", "canary weight as istiod delivered it", func(in []float64) float64 { return 100 - in[0] }, Rest),
-		replicaSet(oldHash, Old, "the template's hash, as a number,", func(v *series.View) int { return digest(v.Metadata.Labels[hashLabel]) }),
+		TemplateHash(Old),
 	}
-	same := func(in []float64) float64 { return truth(in[0] == in[1]).Num }
+	same := func(in []float64) float64 { return Truth(in[0] == in[1]).Num }
 	defs = append(defs,
-		p.leadsTo(canaryHash, p.target(canaryService, canarySubset)),
-		p.leadsTo(stableHash, p.target(stableService, stableSubset)),
-		derived(canaryIs, "", "1 while the canary Service or subset leads to v1", same, canaryHash, oldHash),
-		derived(stableIs, "", "1 while the stable Service or subset leads to v1", same, stableHash, oldHash),
+		p.CanaryTarget(),
+		p.StableTarget(),
+		derived(canaryIs, "", "1 while the canary Service or subset leads to v1", same, CanaryHash, Hash(Old)),
+		derived(stableIs, "", "1 while the stable Service or subset leads to v1", same, StableHash, Hash(Old)),
 		derived(Meant, "%", "share of the requests that is meant for v1", func(in []float64) float64 { return in[0]*in[1] + (100-in[0])*in[2] }, Delivered, canaryIs, stableIs))
 	return append(defs, series.RequestDefinitions(stage.GRPC, Old, New)...)
 }
@@ -67,28 +67,46 @@ func (p Params) target(service, subset string) string {
 // hashLabel is what the controller tells the pods of two versions apart by.
 const hashLabel = v1alpha1.DefaultRolloutUniqueLabelKey
 
+// Hash names the series of a version's hash.
+func Hash(version string) string { return "hash." + version }
+
+// TemplateHash is the hash by which the controller tells a version's pods apart, as a number.
+func TemplateHash(version string) series.Definition {
+	return replicaSet(Hash(version), version, "the template's hash, as a number,", func(v *series.View) int { return Digest(v.Metadata.Labels[hashLabel]) })
+}
+
+// CanaryTarget is the hash that the canary Service or subset leads to.
+func (p Params) CanaryTarget() series.Definition {
+	return p.leadsTo(CanaryHash, p.target(canaryService, canarySubset))
+}
+
+// StableTarget is the hash that the stable Service or subset leads to.
+func (p Params) StableTarget() series.Definition {
+	return p.leadsTo(StableHash, p.target(stableService, stableSubset))
+}
+
 // leadsTo is the hash in a Service's selector or in a subset's labels, as a
 // number; 0 while the controller has not written any.
 func (p Params) leadsTo(name, target string) series.Definition {
-	from := &series.FromObject{Resource: serviceResource, Value: func(v *series.View) (series.Value, bool) {
+	from := &series.FromObject{Resource: Services, Value: func(v *series.View) (series.Value, bool) {
 		var selector map[string]string
 		err := json.Unmarshal(v.Spec.Selector, &selector)
-		return series.Number(float64(digest(selector[hashLabel]))), err == nil && v.Metadata.Name == target
+		return series.Number(float64(Digest(selector[hashLabel]))), err == nil && v.Metadata.Name == target
 	}}
 	if rollouts.Routing(p.Routing) == rollouts.RoutingSubsets {
-		from = &series.FromObject{Resource: destinationRuleResource, Value: func(v *series.View) (series.Value, bool) {
+		from = &series.FromObject{Resource: DestinationRules, Value: func(v *series.View) (series.Value, bool) {
 			i := slices.IndexFunc(v.Spec.Subsets, func(s series.Subset) bool { return s.Name == target })
 			if i < 0 {
 				return series.Value{}, false
 			}
-			return series.Number(float64(digest(v.Spec.Subsets[i].Labels[hashLabel]))), true
+			return series.Number(float64(Digest(v.Spec.Subsets[i].Labels[hashLabel]))), true
 		}}
 	}
 	return series.Definition{Name: name, Doc: "hash that " + target + " leads to, as a number", Object: from}
 }
 
-// digest makes a number of a hash, as series are computed from numbers.
-func digest(hash string) int {
+// Digest makes a number of a hash, as series are computed from numbers.
+func Digest(hash string) int {
 	if hash == "" {
 		return 0
 	}

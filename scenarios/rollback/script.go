@@ -92,10 +92,10 @@ func (s *Script) deploy(ctx context.Context) error {
 	st := s.Stage
 	st.Startup(Old, 0)
 	st.Startup(New, 0)
-	if err := s.Params.routing(ctx, st.Client, st.Namespace); err != nil {
+	if err := s.Params.CreateRouting(ctx, st.Client, st.Namespace); err != nil {
 		return err
 	}
-	ro, err := s.Params.rollout(st.Namespace, Old)
+	ro, err := s.Params.Workload(st.Namespace, Old)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *Script) deploy(ctx context.Context) error {
 	if err := st.Client.Create(ctx, ro); err != nil {
 		return fmt.Errorf("creating the Rollout: %w", err)
 	}
-	if err := s.mustReach(ctx, "v1 healthy", rolloutResource, s.setUpLimit(), healthy("")); err != nil {
+	if err := s.mustReach(ctx, "v1 healthy", Rollouts, s.setUpLimit(), healthy("")); err != nil {
 		return err
 	}
 	return st.Pass(ctx, revisionGrain)
@@ -121,18 +121,18 @@ func (s *Script) upgrade(ctx context.Context) error {
 	if err := s.applyTemplate(ctx, New); err != nil {
 		return err
 	}
-	if err := s.mustReach(ctx, "v2 wanted", rolloutResource, controlLimit, wants(hash)); err != nil {
+	if err := s.mustReach(ctx, "v2 wanted", Rollouts, controlLimit, wants(hash)); err != nil {
 		return err
 	}
 	if err := s.PromoteFull(ctx); err != nil {
 		return err
 	}
-	return s.mustReach(ctx, "v2 promoted", rolloutResource, s.setUpLimit(), healthy(hash))
+	return s.mustReach(ctx, "v2 promoted", Rollouts, s.setUpLimit(), healthy(hash))
 }
 
 func (s *Script) oldGone(ctx context.Context) error {
 	limit := s.setUpLimit() + time.Duration(s.Params.ScaleDownDelay)*time.Second
-	err := s.mustReach(ctx, "v1 at 0 pods", replicaSetResource, limit, func(v *series.View) bool {
+	err := s.mustReach(ctx, "v1 at 0 pods", ReplicaSets, limit, func(v *series.View) bool {
 		return isVersion(v, Old) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
 	})
 	// Not earlier: with subset routing, v1.8.2 fails every pass while a pod of
@@ -151,8 +151,8 @@ func (s *Script) served(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	target := s.Params.leadsTo(stableHash, s.Params.target(stableService, stableSubset)).Object
-	want := series.Number(float64(digest(ro.Status.StableRS)))
+	target := s.Params.StableTarget().Object
+	want := series.Number(float64(Digest(ro.Status.StableRS)))
 	return s.mustReach(ctx, "v2 served", target.Resource, setUpLimit, func(v *series.View) bool {
 		got, ok := target.Value(v)
 		return ok && got == want
@@ -192,13 +192,13 @@ func (s *Script) Rollback(ctx context.Context) error {
 		if err := s.applyTemplate(ctx, Old); err != nil {
 			return err
 		}
-		return s.Stage.Until(ctx, "v1 wanted", rolloutResource, controlLimit, wants(before.Status.CurrentPodHash))
+		return s.Stage.Until(ctx, "v1 wanted", Rollouts, controlLimit, wants(before.Status.CurrentPodHash))
 	})
 }
 
 // atRest waits until the controller has written nothing for half a second.
 func (s *Script) atRest(ctx context.Context) error {
-	if err := s.Stage.Still(ctx, rolloutResource, 500*time.Millisecond, setUpLimit); err != nil {
+	if err := s.Stage.Still(ctx, Rollouts, 500*time.Millisecond, setUpLimit); err != nil {
 		return fmt.Errorf("the set-up failed: %v", err)
 	}
 	return nil
@@ -229,8 +229,8 @@ func (s *Script) firstPod(ctx context.Context) error {
 		return err
 	}
 	s.Stage.Readiness.Hold(Old, 1)
-	err := s.Stage.Until(ctx, "a first weight", virtualServiceResource, reactionLimit, func(v *series.View) bool {
-		weight, ok := s.Params.canaryWeight(v)
+	err := s.Stage.Until(ctx, "a first weight", VirtualServices, reactionLimit, func(v *series.View) bool {
+		weight, ok := s.Params.CanaryWeight(v)
 		return ok && weight.Num > 0
 	})
 	if errors.Is(err, stage.ErrNotReached) {
@@ -243,7 +243,7 @@ func (s *Script) promoted(ctx context.Context) error {
 	limit := s.Stage.Patience(s.Params.Expected() + slack)
 	for {
 		var done bool
-		err := s.Stage.Until(ctx, "v1 promoted", rolloutResource, limit, func(v *series.View) bool {
+		err := s.Stage.Until(ctx, "v1 promoted", Rollouts, limit, func(v *series.View) bool {
 			s.aborted = v.Status.Abort && v.Status.Phase == string(v1alpha1.RolloutPhaseDegraded)
 			done = s.aborted || v.Status.StableRS == v.Status.CurrentPodHash
 			return done || s.waitsForever(v)
@@ -258,7 +258,7 @@ func (s *Script) promoted(ctx context.Context) error {
 		if err := s.Commands.Promote(ctx, ro); err != nil {
 			return err
 		}
-		err = s.Stage.Until(ctx, "pause promoted", rolloutResource, controlLimit, func(v *series.View) bool { return !s.waitsForever(v) })
+		err = s.Stage.Until(ctx, "pause promoted", Rollouts, controlLimit, func(v *series.View) bool { return !s.waitsForever(v) })
 		if err != nil {
 			return err
 		}
@@ -293,25 +293,25 @@ func (s *Script) settle(ctx context.Context) error {
 	if s.aborted {
 		loser = Old
 	}
-	err := s.Stage.Until(ctx, loser+" at 0 pods", replicaSetResource, limit, func(v *series.View) bool {
+	err := s.Stage.Until(ctx, loser+" at 0 pods", ReplicaSets, limit, func(v *series.View) bool {
 		return isVersion(v, loser) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
 	})
 	if err != nil {
 		return err
 	}
-	err = s.Stage.Until(ctx, "weight 0", virtualServiceResource, controlLimit, func(v *series.View) bool {
-		weight, ok := s.Params.canaryWeight(v)
+	err = s.Stage.Until(ctx, "weight 0", VirtualServices, controlLimit, func(v *series.View) bool {
+		weight, ok := s.Params.CanaryWeight(v)
 		return ok && weight.Num == 0
 	})
 	if err != nil {
 		return err
 	}
 	if !s.aborted {
-		if err := s.Stage.Until(ctx, "rollout healthy", rolloutResource, controlLimit, healthy("")); err != nil {
+		if err := s.Stage.Until(ctx, "rollout healthy", Rollouts, controlLimit, healthy("")); err != nil {
 			return err
 		}
 	}
-	return s.Stage.Still(ctx, rolloutResource, 500*time.Millisecond, controlLimit)
+	return s.Stage.Still(ctx, Rollouts, 500*time.Millisecond, controlLimit)
 }
 
 // PromoteFull sends promote --full for the Rollout as it is now.
@@ -325,8 +325,8 @@ func (s *Script) PromoteFull(ctx context.Context) error {
 
 // AbortAt waits for the canary weight to reach w and aborts at once.
 func (s *Script) AbortAt(ctx context.Context, w int) error {
-	err := s.Stage.Until(ctx, fmt.Sprintf("weight %d", w), virtualServiceResource, s.Params.Expected()+slack, func(v *series.View) bool {
-		got, ok := s.Params.canaryWeight(v)
+	err := s.Stage.Until(ctx, fmt.Sprintf("weight %d", w), VirtualServices, s.Params.Expected()+slack, func(v *series.View) bool {
+		got, ok := s.Params.CanaryWeight(v)
 		return ok && got.Num >= float64(w)
 	})
 	if err != nil {
@@ -351,7 +351,7 @@ func (s *Script) mustReach(ctx context.Context, what, resource string, limit tim
 func (s *Script) applyTemplate(ctx context.Context, version string) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{%q:%q}}}}}`, stage.VersionLabel, version)
 	ro := &v1alpha1.Rollout{}
-	ro.Namespace, ro.Name = s.Stage.Namespace, name
+	ro.Namespace, ro.Name = s.Stage.Namespace, Name
 	if err := s.Stage.Client.Patch(ctx, ro, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 		return fmt.Errorf("applying %s: %w", version, err)
 	}

@@ -11,12 +11,12 @@ import (
 
 // Resources that the series are read from.
 const (
-	rolloutResource        = "rollouts.argoproj.io"
-	replicaSetResource     = "replicasets.apps"
-	virtualServiceResource = "virtualservices.networking.istio.io"
+	Rollouts        = "rollouts.argoproj.io"
+	ReplicaSets     = "replicasets.apps"
+	VirtualServices = "virtualservices.networking.istio.io"
 
-	serviceResource         = "services"
-	destinationRuleResource = "destinationrules.networking.istio.io"
+	Services         = "services"
+	DestinationRules = "destinationrules.networking.istio.io"
 )
 
 // Series names.
@@ -42,7 +42,7 @@ func Available(version string) string { return "available." + version }
 // Definitions are the series that rollback drills read.
 func (p Params) Definitions() []series.Definition {
 	defs := []series.Definition{
-		{Name: Weight, Unit: "%", Doc: "canary weight of the VirtualService", Object: &series.FromObject{Resource: virtualServiceResource, Value: p.canaryWeight}},
+		{Name: Weight, Unit: "%", Doc: "canary weight of the VirtualService", Object: &series.FromObject{Resource: VirtualServices, Value: p.CanaryWeight}},
 		rollout(Index, "status.currentStepIndex", func(v *series.View) (series.Value, bool) {
 			if v.Status.CurrentStepIndex == nil {
 				return series.Value{}, false
@@ -51,15 +51,15 @@ func (p Params) Definitions() []series.Definition {
 		}),
 		rollout(Phase, "status.phase", func(v *series.View) (series.Value, bool) { return series.Text(v.Status.Phase), v.Status.Phase != "" }),
 		rollout(Promoted, "1 when the wanted ReplicaSet is the stable one", func(v *series.View) (series.Value, bool) {
-			return truth(v.Status.StableRS == v.Status.CurrentPodHash), v.Status.CurrentPodHash != ""
+			return Truth(v.Status.StableRS == v.Status.CurrentPodHash), v.Status.CurrentPodHash != ""
 		}),
-		rollout(Abort, "status.abort", func(v *series.View) (series.Value, bool) { return truth(v.Status.Abort), true }),
+		rollout(Abort, "status.abort", func(v *series.View) (series.Value, bool) { return Truth(v.Status.Abort), true }),
 		rollout(Condition, "1 while the condition Progressing has the reason RolloutAborted", abortCondition),
-		logged(Completed, "reason of a completed update", `"msg":"Rollout completed update to revision \d+ \([^)]*\): ([^"]+)"`),
-		logged(Aborted, "RolloutAborted events", `"event_reason":"RolloutAborted"`),
-		logged(Events, "messages of the controller's events", `"event_reason":"[^"]*","level":"[^"]*","msg":"([^"]*)"`),
+		OfLog(Completed, "reason of a completed update", `"msg":"Rollout completed update to revision \d+ \([^)]*\): ([^"]+)"`),
+		OfLog(Aborted, "RolloutAborted events", `"event_reason":"RolloutAborted"`),
+		OfLog(Events, "messages of the controller's events", `"event_reason":"[^"]*","level":"[^"]*","msg":"([^"]*)"`),
 		{Name: Alive, Unit: "s", Doc: "CPU seconds of the controller", Sample: &series.FromSample{Series: "process_cpu_seconds_total"}},
-		logged(Logged, "lines of the controller's log", `^.`),
+		OfLog(Logged, "lines of the controller's log", `^.`),
 	}
 	for _, version := range []string{Old, New} {
 		defs = append(defs,
@@ -78,8 +78,9 @@ func (p Params) overload(in []float64) float64 {
 	return weight / 100 * float64(p.Replicas) / max(available, 1)
 }
 
-func (p Params) canaryWeight(v *series.View) (series.Value, bool) {
-	if v.Metadata.Name != name {
+// CanaryWeight reads the canary weight off a VirtualService.
+func (p Params) CanaryWeight(v *series.View) (series.Value, bool) {
+	if v.Metadata.Name != Name {
 		return series.Value{}, false
 	}
 	for _, http := range v.Spec.HTTP {
@@ -97,13 +98,13 @@ func (p Params) canaryWeight(v *series.View) (series.Value, bool) {
 }
 
 func rollout(name, doc string, value func(*series.View) (series.Value, bool)) series.Definition {
-	return series.Definition{Name: name, Doc: doc, Object: &series.FromObject{Resource: rolloutResource, Value: value}}
+	return series.Definition{Name: name, Doc: doc, Object: &series.FromObject{Resource: Rollouts, Value: value}}
 }
 
 func replicaSet(name, version, doc string, value func(*series.View) int) series.Definition {
 	gone := series.Number(0)
 	return series.Definition{Name: name, Unit: "pods", Doc: doc + " of " + version, Object: &series.FromObject{
-		Resource: replicaSetResource, Gone: &gone,
+		Resource: ReplicaSets, Gone: &gone,
 		Value: func(v *series.View) (series.Value, bool) {
 			if v.Spec.Template.Metadata.Labels[stage.VersionLabel] != version || v.Spec.Replicas == nil {
 				return series.Value{}, false
@@ -113,20 +114,22 @@ func replicaSet(name, version, doc string, value func(*series.View) int) series.
 	}}
 }
 
-func logged(name, doc, expression string) series.Definition {
+// OfLog is a series of the controller's log lines that match the expression.
+func OfLog(name, doc, expression string) series.Definition {
 	return series.Definition{Name: name, Doc: doc, Log: &series.FromLog{Component: argorollouts.Name, Match: regexp.MustCompile(expression)}}
 }
 
 func abortCondition(v *series.View) (series.Value, bool) {
 	for _, c := range v.Status.Conditions {
 		if c.Type == "Progressing" {
-			return truth(c.Reason == "RolloutAborted"), true
+			return Truth(c.Reason == "RolloutAborted"), true
 		}
 	}
-	return truth(false), true
+	return Truth(false), true
 }
 
-func truth(b bool) series.Value {
+// Truth is 1 or 0.
+func Truth(b bool) series.Value {
 	if b {
 		return series.Number(1)
 	}

@@ -162,8 +162,8 @@ func (s Step) String() string {
 	return "scale " + string(text)
 }
 
-// pauses is how long the timed pauses last together.
-func (s Steps) pauses() time.Duration {
+// Pauses is how long the timed pauses last together.
+func (s Steps) Pauses() time.Duration {
 	var total time.Duration
 	for _, step := range s {
 		if step.Pause != nil && step.Pause.Duration != nil {

@@ -50,6 +50,25 @@ func (c Commands) Promote(ctx context.Context, ro *v1alpha1.Rollout) error {
 	return c.patchStatus(ctx, ro, status)
 }
 
+// SkipStep sends `kubectl argo rollouts promote --skip-current-step`:
+// promote/promote.go:144 (v1.8.2).
+func (c Commands) SkipStep(ctx context.Context, ro *v1alpha1.Rollout) error {
+	next := int32(0)
+	if ro.Status.CurrentStepIndex != nil {
+		next = *ro.Status.CurrentStepIndex
+	}
+	if ro.Spec.Strategy.Canary != nil && int(next) < len(ro.Spec.Strategy.Canary.Steps) {
+		next++
+	}
+	return c.patchStatus(ctx, ro, map[string]any{"currentStepIndex": next})
+}
+
+// SkipAllSteps sends `kubectl argo rollouts promote --skip-all-steps`:
+// promote/promote.go:156 (v1.8.2).
+func (c Commands) SkipAllSteps(ctx context.Context, ro *v1alpha1.Rollout) error {
+	return c.patchStatus(ctx, ro, map[string]any{"currentStepIndex": len(ro.Spec.Strategy.Canary.Steps)})
+}
+
 // PromoteFull sends `kubectl argo rollouts promote --full`: a no-op while the
 // Rollout is fully promoted already.
 func (c Commands) PromoteFull(ctx context.Context, ro *v1alpha1.Rollout) error {

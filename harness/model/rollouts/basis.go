@@ -40,6 +40,18 @@ const (
 	RuleServices      Rule = "serviceSelectors"
 	RuleThreshold     Rule = "replicaProgressThreshold"
 	RuleLadder        Rule = "abortLadder"
+	RuleCanaryService Rule = "canaryService"
+	RuleServiceBack   Rule = "canaryServiceBack"
+	RuleDeadlines     Rule = "removeDeadlines"
+	RulePhase         Rule = "phase"
+	RuleTimedOut      Rule = "timedOut"
+	RuleDeadlineAbort Rule = "progressDeadlineAbort"
+	RuleProgressing   Rule = "progressing"
+	RuleBasicCounts   Rule = "basicCounts"
+	RuleApproximate   Rule = "approximateCounts"
+	RuleFences        Rule = "fences"
+	RuleDelaysAbort   Rule = "delaysAbort"
+	RuleCanaryScale   Rule = "setCanaryScale"
 	RuleScaling       Rule = "scalingEvent"
 	RuleIntermediate  Rule = "intermediate"
 	RuleReferenced    Rule = "referenced"
@@ -133,6 +145,18 @@ var places = map[Rule]place{
 	RuleScaleDown:     {rsGo, [5]int{290, 282, 282, 304, 346}, "scaleDownDelayHelper"},
 	RuleServices:      {svcGo, [5]int{322, 323, 323, 325, 325}, "a selector moves with one available pod"},
 	RuleThreshold:     {sizes, [5]int{0, 0, 0, 36, 36}, "ReplicaProgressThresholdMet"},
+	RuleCanaryService: {svcGo, [5]int{280, 281, 281, 283, 283}, "the canary Service follows the wanted version"},
+	RuleServiceBack:   {traffic, [5]int{188, 207, 207, 212, 212}, "aborted: the canary Service leads to the stable version"},
+	RuleDeadlines:     {rsGo, [5]int{108, 100, 100, 102, 112}, "a version in use again loses its scale-down deadline"},
+	RuleDelaysAbort:   {rsGo, [5]int{195, 187, 187, 209, 251}, "shouldDelayScaleDownOnAbort"},
+	RuleCanaryScale:   {sizes, [5]int{505, 505, 505, 567, 573}, "UseSetCanaryScale"},
+	RulePhase:         {"utils/rollout/rolloututil.go", [5]int{88, 88, 88, 133, 133}, "CalculateRolloutPhase"},
+	RuleBasicCounts:   {sizes, [5]int{94, 94, 94, 124, 124}, "sizes without traffic routing"},
+	RuleApproximate:   {sizes, [5]int{188, 188, 188, 218, 218}, "the sizes closest to a weight"},
+	RuleFences:        {"utils/replicaset/replicaset.go", [5]int{406, 407, 407, 407, 407}, "maxSurge and maxUnavailable in pods"},
+	RuleTimedOut:      {"utils/conditions/conditions.go", [5]int{330, 341, 341, 341, 341}, "RolloutTimedOut"},
+	RuleProgressing:   {"utils/conditions/conditions.go", [5]int{242, 253, 253, 253, 253}, "what counts as progress"},
+	RuleDeadlineAbort: {syncGo, [5]int{686, 687, 687, 687, 589}, "progressDeadlineAbort"},
 	RuleLadder:        {traffic, [5]int{305, 337, 337, 360, 360}, "weight on abort"},
 	RuleScaling:       {syncGo, [5]int{325, 320, 320, 320, 320}, "spec.replicas changed: sizes only, routing waits"},
 	RuleIntermediate:  {canary, [5]int{227, 232, 242, 242, 242}, "neither canary nor stable and never promoted: to 0 without a delay"},

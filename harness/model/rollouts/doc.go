@@ -9,8 +9,8 @@
 //	trace := rollouts.RollbackWindow(rules, spec, rollouts.RollbackOptions{})
 //	trace.WeightSequence() // 0 100 0
 //
-// Not modelled: the basic canary, experiments, step plugins, background analysis and that
-// of a blue-green promotion, mirror routes, and conditions. Passes that only
+// Not modelled: experiments, step plugins, background analysis and that of a blue-green
+// promotion, mirror routes, and conditions but Progressing and Healthy. Passes that only
 // patch a condition (v1.10 ends a pass after one) are not rows of a trace, nor are those
 // that fail because the VirtualService was written twice and are tried again.
 package rollouts

@@ -221,7 +221,7 @@ func (m *Machine) row() Row {
 		Index: w.Status.Index, Stable: w.Status.Stable, Current: w.Status.Current,
 		Abort: w.Status.Abort, Paused: w.Status.Paused,
 		CanaryService: w.CanaryService.Selector, StableService: w.StableService.Selector,
-		Subsets: w.Subsets, Active: w.ActiveService.Selector, Preview: w.PreviewService.Selector,
+		Subsets: w.Subsets, Active: w.ActiveService.Selector, Preview: w.PreviewService.Selector, Phase: m.phase(),
 	}
 	for _, rs := range w.Sets {
 		row.Available[rs.Version] = rs.Available

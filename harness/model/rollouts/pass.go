@@ -37,15 +37,13 @@ type pass struct {
 	clearPause  bool
 	endPause    bool
 	addPause    bool
+	addAbort    bool
 }
 
 func (p *pass) reconcile() {
 	w, s := &p.m.world, p.start.Status
-	// checkPausedConditions: a retried rollout is no longer "aborted". rollout/sync.go:503 (v1.8.2)
-	if !s.Abort && s.AbortedCondition {
-		w.Status.AbortedCondition = false
-		s.AbortedCondition = false
-	}
+	p.checkPaused()
+	s = p.start.Status
 	p.newStatus = s
 	if p.m.spec.BlueGreen != nil {
 		p.blueGreen()
@@ -99,10 +97,16 @@ func (p *pass) findNew(changed bool) {
 // view is what the formulas read: the status as it was when the pass began.
 func (p *pass) view() View {
 	s := p.start.Status
-	return View{
+	v := View{
 		Spec: p.m.spec, Status: s, Aborted: p.aborted(),
 		New: find(p.start.Sets, p.start.Template), Stable: find(p.start.Sets, s.Stable),
 	}
+	for _, rs := range p.start.Sets {
+		if rs.Version != p.start.Template && rs.Version != s.Stable {
+			v.Others = append(v.Others, rs)
+		}
+	}
+	return v
 }
 
 func (p *pass) aborted() bool { return p.start.Status.Abort && !p.removeAbort }
@@ -159,6 +163,9 @@ func (p *pass) ensureService(svc *Service, name string, rs *ReplicaSet, check bo
 // rollout/trafficrouting.go:156 (v1.8.2)
 func (p *pass) reconcileTraffic() bool {
 	v, w := p.view(), &p.m.world
+	if v.Spec.basic() {
+		return true
+	}
 	p.decision = p.rules.Decide(v)
 	if p.decision.Panics {
 		return p.fail("recovered from panic")

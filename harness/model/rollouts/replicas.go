@@ -63,10 +63,10 @@ func (r Rules) DesiredCanaryWeight(v View) int {
 }
 
 // canaryScale is UseSetCanaryScale: the last setCanaryScale at or before the current
-// step. On abort it counts only with abortScaleDownDelaySeconds: 0.
+// step, with traffic routing. On abort it counts only with abortScaleDownDelaySeconds: 0.
 // utils/replicaset/canary.go:505 (v1.8.2)
 func (v View) canaryScale() *CanaryScale {
-	if _, never, _ := v.Spec.abortDelay(); v.Status.Abort && !never {
+	if _, never, _ := v.Spec.abortDelay(); v.Spec.basic() || v.Status.Abort && !never {
 		return nil
 	}
 	if v.step() == nil {
@@ -126,6 +126,14 @@ func (r Rules) Counts(v View, weights *Weights) (canary, stable int) {
 	return r.Floor(v.Spec, canary), r.Floor(v.Spec, stable)
 }
 
+// counts are those of Counts, or without traffic routing of BasicCounts.
+func (r Rules) counts(v View, weights *Weights) (canary, stable int) {
+	if v.Spec.basic() {
+		return r.BasicCounts(v)
+	}
+	return r.Counts(v, weights)
+}
+
 // thresholdMet is ReplicaProgressThresholdMet: without a threshold, spec and available
 // must equal what is wanted. utils/replicaset/canary.go:36 (v1.9.2), :23 (v1.8.2)
 func (r Rules) thresholdMet(spec Spec, rs *ReplicaSet, want int) bool {
@@ -146,12 +154,17 @@ func (r Rules) thresholdMet(spec Spec, rs *ReplicaSet, want int) bool {
 // AtDesired says whether the canary has the pods its step wants. The stable ReplicaSet
 // must have them created, not available. utils/replicaset/canary.go:31 (v1.8.2)
 func (r Rules) AtDesired(v View, weights *Weights) bool {
-	canary, stable := r.Counts(v, weights)
+	canary, stable := r.counts(v, weights)
 	if !r.thresholdMet(v.Spec, v.New, canary) {
 		return false
 	}
 	if v.Spec.DynamicStableScale {
 		return true
+	}
+	for _, rs := range v.Others {
+		if v.Spec.basic() && rs.Available > 0 {
+			return false // without routing their pods get traffic
+		}
 	}
 	return v.Stable != nil && v.Stable.Size == stable && v.Stable.Created == stable
 }

@@ -118,6 +118,14 @@ type Rules struct {
 	// rollout/sync.go:1019 and :955, rollout/bluegreen.go:114 (v1.10.1)
 	FastRollback bool
 
+	// CompletedIsNotPaused: a pause leaves the conditions of a completed update alone.
+	// rollout/sync.go:498 (v1.8.2)
+	CompletedIsNotPaused bool
+
+	// DeadlineSparesCompleted: progressDeadlineAbort is evaluated first, and not for an
+	// update that is completed. rollout/sync.go:589 (v1.10.1)
+	DeadlineSparesCompleted bool
+
 	// WindowSkipsAnalysis cancels all analysis while rolling back inside the window.
 	// rollout/analysis.go:78 (v1.7.2); absent in v1.7.1.
 	WindowSkipsAnalysis bool
@@ -133,6 +141,7 @@ func RulesForGroup(group Group) Rules {
 	rules.StableGuard = true
 	rules.CreateBeforePass = true
 	rules.EmptyCanaryLosesHeader = true
+	rules.CompletedIsNotPaused = true
 	rules.SubsetGuard = SubsetGuardErrorAny
 	if group == Group180 {
 		return rules
@@ -157,6 +166,7 @@ func RulesForGroup(group Group) Rules {
 	rules.AbortDelayAtLeast = true
 	rules.AbortDelaySyncsReplicas = true
 	rules.FastRollback = true
+	rules.DeadlineSparesCompleted = true
 	return rules
 }
 

@@ -59,7 +59,7 @@ func (p *pass) scaleStable() bool {
 	if v.Stable == nil || (v.New != nil && v.New.Version == v.Stable.Version) {
 		return false
 	}
-	_, stable := p.rules.Counts(v, v.Status.weights())
+	_, stable := p.rules.counts(v, v.Status.weights())
 	return p.resize(v.Stable, stable)
 }
 
@@ -86,13 +86,13 @@ func (p *pass) newSize(v View) int {
 	if v.Spec.BlueGreen != nil {
 		return v.previewSize()
 	}
-	size, _ := p.rules.Counts(v, p.newStatus.weights())
+	size, _ := p.rules.counts(v, p.newStatus.weights())
 	return size
 }
 
 // delaysAbort is shouldDelayScaleDownOnAbort. rollout/replicaset.go:187 (v1.8.2)
 func (p *pass) delaysAbort(v View) bool {
-	if !p.aborted() || v.Stable == nil {
+	if !p.aborted() || v.Stable == nil || v.Spec.basic() {
 		return false
 	}
 	_, never, set := v.Spec.abortDelay()
@@ -132,7 +132,8 @@ func (p *pass) scaleOthers() bool {
 	for _, rs := range p.start.Sets {
 		total += rs.Available
 	}
-	spare := total - (v.Spec.Replicas - v.Spec.maxUnavailable())
+	_, unavailable := v.Spec.fences()
+	spare := total - (v.Spec.Replicas - unavailable)
 	if spare <= 0 {
 		return false // it reports no scaling, even if it removed unhealthy pods
 	}
@@ -141,11 +142,14 @@ func (p *pass) scaleOthers() bool {
 			break
 		}
 		live := p.live(&rs)
-		if p.referenced(rs.Version) || live.Size == 0 {
+		if !v.Spec.basic() && p.referenced(rs.Version) || live.Size == 0 {
 			continue
 		}
-		was := live.Size
-		if p.resize(&rs, p.otherSize(v, live)) {
+		was, size := live.Size, max(0, live.Size-spare)
+		if !v.Spec.basic() {
+			size = p.otherSize(v, live)
+		}
+		if p.resize(&rs, size) {
 			spare -= was - live.Size
 			scaled = true
 		}

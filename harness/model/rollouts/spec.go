@@ -13,6 +13,8 @@ const (
 	RoutingServices Routing = "services"
 	// RoutingSubsets names DestinationRule subsets and no Service.
 	RoutingSubsets Routing = "subsets"
+	// RoutingNone leaves the shares to the numbers of pods: the basic canary.
+	RoutingNone Routing = "none"
 )
 
 // A Pause is a pause step. Indefinite ones wait for a promote.
@@ -136,6 +138,11 @@ type Spec struct {
 	// BlueGreen is the blue-green strategy, nil for the canary. Steps, routing and what
 	// else is the canary's mean nothing then.
 	BlueGreen *BlueGreen
+	// ProgressDeadlineSeconds 0 means unset, that is 600.
+	ProgressDeadlineSeconds int
+	ProgressDeadlineAbort   bool
+	// MaxSurge and MaxUnavailable in pods; nil means unset, that is 25 %.
+	MaxSurge, MaxUnavailable *int
 }
 
 // BlueGreen is what a blue-green Rollout has beside the fields that both strategies know.
@@ -153,10 +160,11 @@ type BlueGreen struct {
 // pauses is needsBlueGreenControllerPause. rollout/bluegreen.go:189 (v1.8.2)
 func (b BlueGreen) pauses() bool { return b.Approval || b.AutoPromotionSeconds > 0 }
 
-// utils/defaults/defaults.go:30 and :32, controller/controller.go:65 (v1.8.2)
+// utils/defaults/defaults.go:28, :30 and :32, controller/controller.go:65 (v1.8.2)
 const (
 	defaultScaleDownDelay = 30
 	defaultResync         = 900
+	defaultDeadline       = 600
 )
 
 func (s Spec) maxWeight() int {
@@ -164,6 +172,13 @@ func (s Spec) maxWeight() int {
 		return 100
 	}
 	return s.MaxTrafficWeight
+}
+
+func (s Spec) progressDeadline() int {
+	if s.ProgressDeadlineSeconds == 0 {
+		return defaultDeadline
+	}
+	return s.ProgressDeadlineSeconds
 }
 
 func (s Spec) scaleDownDelay() int {
@@ -185,15 +200,6 @@ func (s Spec) abortDelay() (seconds int, never, set bool) {
 	default:
 		return *d, false, true
 	}
-}
-
-// maxUnavailable is the default 25 %, rounded down, and 1 when surge and it are both 0.
-// utils/replicaset/replicaset.go:429 (v1.8.2)
-func (s Spec) maxUnavailable() int {
-	if s.Replicas == 0 {
-		return 0
-	}
-	return s.Replicas / 4 // surge is ceil(25 %), never 0 here
 }
 
 // LastWeight is the value of the last setWeight step, 0 if there is none.

@@ -18,13 +18,15 @@ type Status struct {
 	PausedAt        int
 	HasWeights      bool
 	Weights         Weights
-	// AbortedCondition is the Progressing condition with reason RolloutAborted.
-	AbortedCondition bool
 	// Active and Preview are the selectors as a blue-green status has them.
 	Active, Preview string
 	// CheckPoint is status.blueGreen.scaleUpPreviewCheckPoint: the preview was approved
 	// and may have all of its pods.
 	CheckPoint bool
+	Progress   Progress
+	// Healthy is the condition of that name.
+	Healthy bool
+	Counts  Counts
 }
 
 // FullyPromoted says whether the wanted ReplicaSet is the stable one.
@@ -62,12 +64,45 @@ func (rs ReplicaSet) fullyAvailable() bool {
 	return rs.Size != 0 && rs.Available != 0 && rs.Size <= rs.Available
 }
 
+// The phases of a Rollout, as status.phase has them.
+const (
+	PhaseDegraded    = "Degraded"
+	PhasePaused      = "Paused"
+	PhaseProgressing = "Progressing"
+	PhaseHealthy     = "Healthy"
+)
+
+// phase is CalculateRolloutPhase. utils/rollout/rolloututil.go:91 (v1.8.2)
+func (m *Machine) phase() string {
+	s, available, created := m.world.Status, 0, 0
+	for _, rs := range m.world.Sets {
+		available, created = available+rs.Available, created+rs.Created
+	}
+	updated := 0
+	if rs := find(m.world.Sets, m.world.Template); rs != nil {
+		updated = rs.Created
+	}
+	switch {
+	case s.Progress.Reason == ReasonAborted, s.Progress.Reason == ReasonTimedOut:
+		return PhaseDegraded
+	case s.Paused:
+		return PhasePaused
+	case m.spec.basic() && created > updated:
+		return PhaseProgressing
+	case updated < m.spec.Replicas, available < updated, s.Stable == "", !s.FullyPromoted():
+		return PhaseProgressing
+	}
+	return PhaseHealthy
+}
+
 // A View is all that the formulas read: one pass's copy of the world.
 type View struct {
 	Spec   Spec
 	Status Status
 	// New and Stable are nil when there is no such ReplicaSet. They may be the same.
 	New, Stable *ReplicaSet
+	// Others are all others.
+	Others []ReplicaSet
 	// Aborted is status.abort unless this pass removed it already.
 	// rollout/controller.go:572 (v1.8.2)
 	Aborted bool

@@ -137,12 +137,9 @@ func (p *pass) pause() {
 // patch is persistRolloutStatus with CalculatePauseStatus. rollout/pause.go:59 (v1.8.2)
 func (p *pass) patch() {
 	s, was := &p.newStatus, p.start.Status
-	s.Abort = p.aborted()
+	p.conditions(s, was)
+	s.Abort = p.aborted() || p.addAbort
 	s.Paused, s.ControllerPause, s.PausedAt = false, false, 0
-	if s.Abort && !s.AbortedCondition {
-		s.AbortedCondition = true
-		p.event(EventAborted, "Rollout aborted update")
-	}
 	switch {
 	case s.Abort || p.clearPause || p.endPause && was.Paused:
 	case was.Paused:

@@ -34,6 +34,8 @@ type Row struct {
 	Current      string
 	Abort        bool
 	Paused       bool
+	// Phase is status.phase.
+	Phase string
 	// CanaryService and StableService are the selectors, empty with subset routing.
 	CanaryService string
 	StableService string
@@ -160,6 +162,12 @@ func (t Trace) Count(reason string) int {
 	}
 	return n
 }
+
+// Restless says that the controller goes on for ever: its last pass left everything as
+// it was, and yet wrote, which wakes the next one. An aborted canary that has pods and a
+// Service of its own is such a case: each pass points the Service at the canary and back
+// (rollout/service.go:281, rollout/trafficrouting.go:206, v1.8.2).
+func (t Trace) Restless() bool { return t.Final().HasEvent(EventSwitch) }
 
 // Errors are the distinct errors of passes.
 func (t Trace) Errors() []string {

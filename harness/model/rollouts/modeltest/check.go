@@ -24,6 +24,8 @@ func compile(kind string, words []string) (runFunc, error) {
 	switch kind {
 	case "count":
 		return compileCount(words)
+	case "basic":
+		return compileBasic(words)
 	case "window":
 		return compileWindow(words)
 	case "versions":
@@ -238,6 +240,8 @@ func field(r rollouts.Row, key string) string {
 		return strconv.FormatBool(r.Abort)
 	case "paused":
 		return strconv.FormatBool(r.Paused)
+	case "phase":
+		return r.Phase
 	case "branch":
 		return r.Branch
 	case "held":

@@ -55,6 +55,46 @@ func counts(s *state, weight int, wants map[string]int) error {
 	return nil
 }
 
+// compileBasic reads "weight 20 canary 2/1 stable 10/10 gives 2 8": the sizes of the
+// basic canary that follow from a weight and from what is wanted and available now.
+func compileBasic(words []string) (runFunc, error) {
+	if len(words) != 9 || words[0] != "weight" || words[2] != "canary" || words[4] != "stable" || words[6] != "gives" {
+		return nil, fmt.Errorf("weight N canary WANTED/AVAILABLE stable WANTED/AVAILABLE gives CANARY STABLE")
+	}
+	weight, err := number(words[1])
+	if err != nil {
+		return nil, err
+	}
+	canary, err := parsePods("v2", words[3])
+	if err != nil {
+		return nil, err
+	}
+	stable, err := parsePods("v1", words[5])
+	if err != nil {
+		return nil, err
+	}
+	want, err := numbers(words[7:])
+	return func(s *state) error {
+		spec := s.c.Spec
+		spec.Steps = []rollouts.Step{rollouts.SetWeight(weight)}
+		v := rollouts.View{Spec: spec, Status: rollouts.Status{Stable: "v1", Current: "v2"}, New: &canary, Stable: &stable}
+		gotCanary, gotStable := s.rules.BasicCounts(v)
+		return same("canary and stable", nil, []int{gotCanary, gotStable}, want)
+	}, err
+}
+
+func parsePods(version, word string) (rollouts.ReplicaSet, error) {
+	size, available, ok := strings.Cut(word, "/")
+	if !ok {
+		return rollouts.ReplicaSet{}, fmt.Errorf("%q is not WANTED/AVAILABLE", word)
+	}
+	n, err := numbers([]string{size, available})
+	if err != nil {
+		return rollouts.ReplicaSet{}, err
+	}
+	return rollouts.ReplicaSet{Version: version, Size: n[0], Created: n[0], Available: n[1]}, nil
+}
+
 // compileWindow reads "v1 from v3 fast" or "normal".
 func compileWindow(words []string) (runFunc, error) {
 	if len(words) != 4 || words[1] != "from" || words[3] != "fast" && words[3] != "normal" {

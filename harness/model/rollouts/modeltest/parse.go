@@ -3,6 +3,7 @@ package modeltest
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,7 +120,7 @@ func (p *parser) begin(file string, no int, words []string) error {
 		c.Opts, err = parseOptions(words[1:])
 	case "window":
 		c.Sets, err = parseSets(words[1:])
-	case "script", "count", "versions":
+	case "script", "count", "basic", "versions":
 		if len(words) > 1 {
 			err = fmt.Errorf("at %s takes no arguments", c.Kind)
 		}
@@ -136,7 +137,7 @@ func (p *parser) begin(file string, no int, words []string) error {
 	return nil
 }
 
-const kinds = "rollback, script, count, window, versions"
+const kinds = "rollback, script, count, basic, window, versions"
 
 func parseGroups(words []string) ([]rollouts.Group, error) {
 	if len(words) == 1 && words[0] == "all" {
@@ -195,6 +196,18 @@ func setSpec(spec *rollouts.Spec, key, value string) (err error) {
 		var n int
 		n, err = number(value)
 		spec.AbortScaleDownDelaySeconds = &n
+	case "progressDeadline":
+		spec.ProgressDeadlineSeconds, err = number(value)
+	case "progressDeadlineAbort":
+		spec.ProgressDeadlineAbort, err = strconv.ParseBool(value)
+	case "maxSurge", "maxUnavailable":
+		var n int
+		n, err = number(value)
+		if key == "maxSurge" {
+			spec.MaxSurge = &n
+		} else {
+			spec.MaxUnavailable = &n
+		}
 	case "dynamicStableScale":
 		spec.DynamicStableScale, err = strconv.ParseBool(value)
 	case "routes":
@@ -210,12 +223,12 @@ func setSpec(spec *rollouts.Spec, key, value string) (err error) {
 		spec.Threshold, err = parseThreshold(value)
 	case "routing":
 		spec.Routing = rollouts.Routing(value)
-		if spec.Routing != rollouts.RoutingServices && spec.Routing != rollouts.RoutingSubsets {
-			err = fmt.Errorf("%q is neither services nor subsets", value)
+		if !slices.Contains([]rollouts.Routing{rollouts.RoutingServices, rollouts.RoutingSubsets, rollouts.RoutingNone}, spec.Routing) {
+			err = fmt.Errorf("%q is none of services, subsets and none", value)
 		}
 	default:
 		err = fmt.Errorf("unknown field (known: replicas, minPods, steps, routing, window, " +
-			"scaleDownDelay, abortScaleDownDelay, dynamicStableScale, threshold, routes, blueGreen)")
+			"scaleDownDelay, abortScaleDownDelay, dynamicStableScale, threshold, routes, blueGreen, maxSurge, maxUnavailable, progressDeadline, progressDeadlineAbort)")
 	}
 	return err
 }

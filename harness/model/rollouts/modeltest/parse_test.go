@@ -21,7 +21,7 @@ func TestParseErrorsCarryFileAndLine(t *testing.T) {
 		"rollout speed=3":                                        "x.test:1: speed: unknown field",
 		"rollout steps=5,stop":                                   `x.test:1: steps: unknown step "stop"`,
 		"rollout steps=500":                                      `x.test:1: steps: unknown step "500"`,
-		"rollout routing=dns":                                    `x.test:1: routing: "dns" is neither`,
+		"rollout routing=dns":                                    `x.test:1: routing: "dns" is none of`,
 		"versions 2.0":                                           `x.test:1: unknown version group "2.0"`,
 		"versions":                                               "x.test:1: versions needs a group",
 		"rollout\nat rollback\n":                                 "x.test:2: a case without lines",
