@@ -41,9 +41,9 @@ type pass struct {
 }
 
 func (p *pass) reconcile() {
-	w, s := &p.m.world, p.start.Status
+	w := &p.m.world
 	p.checkPaused()
-	s = p.start.Status
+	s := p.start.Status
 	p.newStatus = s
 	if p.m.spec.BlueGreen != nil {
 		p.blueGreen()
