@@ -60,7 +60,7 @@ func TestGateFindsAPatchedController(t *testing.T) {
 	args := []string{"gate", "argo-rollouts", patchedVersion, patched(t) + "@" + patchedVersion, "--drill", "scenario:rollback-window", "--results", p.results}
 	cmd := p.start(append(args, small("--set", "ramp=3s")[1:]...)...)
 	cmd.exits(1)
-	for _, want := range []string{"FAIL", "1 changed, unknown", "CHANGED, UNKNOWN", "claim weights", "where its model predicts"} {
+	for _, want := range []string{"FAIL", "CHANGED, UNKNOWN  rollback-window", "claim weights", "where its model predicts"} {
 		if !strings.Contains(cmd.stdout.String(), want) {
 			t.Errorf("no %q in\n%s", want, cmd.stdout.String())
 		}

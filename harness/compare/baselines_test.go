@@ -88,7 +88,7 @@ func TestHalvesOfOneVersionDoNotDiffer(t *testing.T) {
 	for _, pattern := range []string{"istiod-restart-all-at-once-?", "istiod-scale-out-three-to-six-?", "istiod-mass-eviction-six-of-eight-?"} {
 		t.Run(pattern, func(t *testing.T) {
 			t.Parallel()
-			runs := recorded(t, "*"+pattern)
+			runs := recorded(t, pattern)
 			if len(runs) < 5 {
 				t.Fatalf("%d runs", len(runs))
 			}
