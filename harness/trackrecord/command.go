@@ -27,6 +27,9 @@ func Command(c plan.Cell) (string, error) {
 			words = append(words, "--kubernetes", c.Versions[component])
 			continue
 		}
+		if len(c.Later[component]) > 0 {
+			continue // parameters say which version takes which one's place
+		}
 		words = append(words, "--version", component+"="+c.Versions[component])
 	}
 	for _, set := range scenario.Changed(s.Defaults(), params) {
