@@ -98,18 +98,18 @@ func pinned(t *testing.T, parts engine.Parts) {
 // at a time: proxies that are starved show nothing.
 func TestAWrongMeshBreaksTheClaimsAboutIt(t *testing.T) {
 	// Some runs of the model are not even again by so early an end, and the last of so
-	// few orphans is one proxy.
-	either := []string{"even-again", "outage", "last-outage"} // one replica that takes everybody lets them in one after the other
+	// few orphans is one proxy. Outages are a few tenths of a second: other work shows in them.
+	either := []string{"even-again", "outage", "last-outage"}
 	for name, c := range map[string]struct {
 		wrong        func(t *testing.T, parts engine.Parts)
 		watch        string
 		broken, held []string
 	}{
 		// No connection ends by its age, so that none moves to a new replica either.
-		"istiod was not given an age": {ageless, "15s", []string{"lives", "spread", "reconnects"}, []string{"steady-spread", "steady-rate", "outage", "all-back"}},
+		"istiod was not given an age": {ageless, "15s", []string{"lives", "spread", "reconnects"}, []string{"steady-spread", "steady-rate", "all-back"}},
 		// Connections end as they should, and all begin at one replica.
 		// All of them are orphans when it goes, twice as many as the model has.
-		"proxies stick to one replica": {pinned, "12s", []string{"steady-spread", "spread", "reconnects"}, []string{"lives", "steady-rate", "outage", "all-back"}},
+		"proxies stick to one replica": {pinned, "12s", []string{"steady-spread", "spread", "reconnects"}, []string{"lives", "steady-rate", "all-back"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRigOf(t, "istiod-mass-eviction", "replicas=4", "connections=80", "evict=2", "how=kill", "requestLimit=1000",
