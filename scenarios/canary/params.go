@@ -10,7 +10,6 @@ import (
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
-	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/scenarios/rollback"
@@ -44,14 +43,6 @@ func DefaultParams() Params {
 		Ramp:  scenario.Duration(500 * time.Millisecond), Quiet: scenario.Duration(10 * time.Second),
 	}
 }
-
-// Needs of the scenarios: which pods are ready is the script's to say.
-func Needs() cluster.Capabilities {
-	return cluster.Capabilities{cluster.ScriptedReadiness, cluster.Mesh}
-}
-
-// Components of the scenarios.
-func Components(cluster.Capabilities) []string { return []string{scenario.ArgoRollouts} }
 
 // Check refuses what the controller would refuse, before anything starts.
 func (p Params) Check() error {

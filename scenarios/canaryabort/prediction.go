@@ -11,8 +11,8 @@ import (
 	"reckon.dev/reckon/scenarios/rollback"
 )
 
-// abortClaims: whether the abort lasts, who is told, and how long the canary is kept.
-func (p *Params) abortClaims(k canary.Key) []judge.Claim {
+// Claims: whether the abort lasts, who is told, and how long the canary is kept.
+func (p *Params) Claims(k canary.Key) []judge.Claim {
 	trace := k.Course.Trace()
 	told := trace.Count(rollouts.EventAborted)
 	out := []judge.Claim{

@@ -3,16 +3,10 @@
 package canaryabort
 
 import (
-	"context"
-	"time"
-
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
-	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
-	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/canary"
 )
 
@@ -34,9 +28,11 @@ const (
 )
 
 // Scenario is canary-abort.
-type Scenario struct{}
+type Scenario struct{ canary.Base }
 
 var _ scenario.Scenario = Scenario{}
+
+var _ canary.Drill = (*Params)(nil)
 
 func (Scenario) Name() string { return "canary-abort" }
 
@@ -44,15 +40,9 @@ func (Scenario) Summary() string {
 	return "abort a canary update, with pods missing or not, and retry it: who carries the traffic meanwhile?"
 }
 
-func (Scenario) Needs(any) cluster.Capabilities { return canary.Needs() }
-
-func (Scenario) Components(on cluster.Capabilities) []string { return canary.Components(on) }
-
 func (Scenario) Defaults() any {
 	return &Params{Params: canary.DefaultParams(), AbortDelay: 5, Retry: RetryNone}
 }
-
-func (Scenario) Guards() map[string]string { return canary.GuardNames() }
 
 // leastAtOnce: a retry comes a second or two after the abort, and must come inside the delay.
 const leastAtOnce = 10
@@ -100,8 +90,8 @@ func (p *Params) spec() rollouts.Spec {
 	return spec
 }
 
-// rollout is the Rollout under drill.
-func (p *Params) rollout() canary.Rollout {
+// Rollout is the one under drill.
+func (p *Params) Rollout() canary.Rollout {
 	return canary.Rollout{Params: p.Params, Spec: p.spec(), Shape: func(spec *v1alpha1.RolloutSpec) {
 		if p.AbortDelay >= 0 {
 			spec.Strategy.Canary.AbortScaleDownDelaySeconds = new(int32(p.AbortDelay))
@@ -125,8 +115,8 @@ const (
 	stepDelayed = "abort delay again"
 )
 
-// course plays the parameters on the rules.
-func (p *Params) course(rules rollouts.Rules) *canary.Course {
+// Course plays the parameters on the rules.
+func (p *Params) Course(rules rollouts.Rules) *canary.Course {
 	c := canary.NewCourse(rules, p.spec())
 	c.Update()
 	if p.StableMissing > 0 {
@@ -162,32 +152,4 @@ func (p *Params) settle(c *canary.Course, v1, v2, delay string) {
 	if delay != "" {
 		c.Delay(delay)
 	}
-}
-
-// Expected adds up what a run takes: a second of rest after each move, and what pods and
-// delays take.
-func (Scenario) Expected(params any) time.Duration {
-	p := params.(*Params)
-	return canary.Expected(p.Params, p.course(rollouts.RulesForGroup(rollouts.Group110)))
-}
-
-// Predict plays the course on the model of the version.
-func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
-	p, version := in.Params.(*Params), in.Versions[scenario.ArgoRollouts]
-	rules, known := rollouts.RulesFor(version)
-	return p.predict(rules, version, known, in.Guards), nil
-}
-
-func (p *Params) predict(rules rollouts.Rules, version string, known bool, guards map[string]float64) judge.Prediction {
-	k := canary.NewKey(p.Params, p.course(rules))
-	out := k.Prediction(version, known, guards)
-	out.Claims = append(out.Claims, p.abortClaims(k)...)
-	return out
-}
-
-// Script makes the moves on the controller.
-func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
-	p := params.(*Params)
-	rules, _ := rollouts.RulesFor(st.Versions[scenario.ArgoRollouts])
-	return canary.Run(ctx, p.rollout(), p.course(rules), st)
 }

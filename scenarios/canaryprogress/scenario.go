@@ -3,18 +3,15 @@
 package canaryprogress
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
-	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/series"
-	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/canary"
 	"reckon.dev/reckon/scenarios/rollback"
 )
@@ -40,9 +37,11 @@ const (
 const abortDelay = 5
 
 // Scenario is canary-progress.
-type Scenario struct{}
+type Scenario struct{ canary.Base }
 
 var _ scenario.Scenario = Scenario{}
+
+var _ canary.Drill = (*Params)(nil)
 
 func (Scenario) Name() string { return "canary-progress" }
 
@@ -50,15 +49,9 @@ func (Scenario) Summary() string {
 	return "not all pods of a canary update become ready: replicaProgressThreshold and the progress deadline"
 }
 
-func (Scenario) Needs(any) cluster.Capabilities { return canary.Needs() }
-
-func (Scenario) Components(on cluster.Capabilities) []string { return canary.Components(on) }
-
 func (Scenario) Defaults() any {
 	return &Params{Params: canary.DefaultParams(), Deadline: 8, Ready: 3, Threshold: ThresholdNone}
 }
-
-func (Scenario) Guards() map[string]string { return canary.GuardNames() }
 
 // Check also refuses a number of ready pods that the update never has.
 func (Scenario) Check(params any, versions map[string]string) error {
@@ -94,8 +87,8 @@ func (p *Params) spec() rollouts.Spec {
 	return spec
 }
 
-// rollout is the Rollout under drill.
-func (p *Params) rollout() canary.Rollout {
+// Rollout is the one under drill.
+func (p *Params) Rollout() canary.Rollout {
 	return canary.Rollout{Params: p.Params, Spec: p.spec(), Shape: func(spec *v1alpha1.RolloutSpec) {
 		spec.ProgressDeadlineSeconds, spec.ProgressDeadlineAbort = new(int32(p.Deadline)), p.DeadlineAbort
 		spec.Strategy.Canary.AbortScaleDownDelaySeconds = new(int32(abortDelay))
@@ -116,8 +109,8 @@ const (
 	stepOthers   = "the others become ready"
 )
 
-// course plays the parameters on the rules.
-func (p *Params) course(rules rollouts.Rules) *canary.Course {
+// Course plays the parameters on the rules.
+func (p *Params) Course(rules rollouts.Rules) *canary.Course {
 	c := canary.NewCourse(rules, p.spec())
 	c.Do(stepUpdate, rollouts.Leg{Turn: rollouts.TurnUpdate, Version: canary.New})
 	if p.Ready > 0 {
@@ -137,32 +130,12 @@ func (p *Params) course(rules rollouts.Rules) *canary.Course {
 	return c
 }
 
-// Expected adds up what a run takes.
-func (Scenario) Expected(params any) time.Duration {
-	p := params.(*Params)
-	return canary.Expected(p.Params, p.course(rollouts.RulesForGroup(rollouts.Group110)))
-}
-
-// Predict plays the course on the model of the version.
-func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
-	p, version := in.Params.(*Params), in.Versions[scenario.ArgoRollouts]
-	rules, known := rollouts.RulesFor(version)
-	return p.predict(rules, version, known, in.Guards), nil
-}
-
-func (p *Params) predict(rules rollouts.Rules, version string, known bool, guards map[string]float64) judge.Prediction {
-	k := canary.NewKey(p.Params, p.course(rules))
-	out := k.Prediction(version, known, guards)
-	out.Claims = append(out.Claims, p.progress(k)...)
-	return out
-}
-
 // late is how much later than the deadline the controller may look: it asks to be woken a
 // second after it, and the retry limiter may add to that.
 const late = 10 * time.Second
 
-// progress: the phases in order, when the deadline is seen, and who is told of an abort.
-func (p *Params) progress(k canary.Key) []judge.Claim {
+// Claims: the phases in order, when the deadline is seen, and who is told of an abort.
+func (p *Params) Claims(k canary.Key) []judge.Claim {
 	trace := k.Course.Trace()
 	told := trace.Count(rollouts.EventAborted)
 	out := []judge.Claim{{
@@ -186,11 +159,4 @@ func (p *Params) progress(k canary.Key) []judge.Claim {
 			Min:  wait - time.Second, Max: wait + late, Window: series.Window{From: stepUpdate, To: stepDeadline},
 		},
 	})
-}
-
-// Script makes the moves on the controller.
-func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
-	p := params.(*Params)
-	rules, _ := rollouts.RulesFor(st.Versions[scenario.ArgoRollouts])
-	return canary.Run(ctx, p.rollout(), p.course(rules), st)
 }

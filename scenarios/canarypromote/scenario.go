@@ -3,17 +3,12 @@
 package canarypromote
 
 import (
-	"context"
-	"time"
-
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
-	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/series"
-	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/canary"
 	"reckon.dev/reckon/scenarios/rollback"
 )
@@ -40,9 +35,11 @@ var commands = map[string]rollouts.Turn{
 }
 
 // Scenario is canary-promote.
-type Scenario struct{}
+type Scenario struct{ canary.Base }
 
 var _ scenario.Scenario = Scenario{}
+
+var _ canary.Drill = (*Params)(nil)
 
 func (Scenario) Name() string { return "canary-promote" }
 
@@ -50,17 +47,11 @@ func (Scenario) Summary() string {
 	return "promote a canary update, paused or not: does the traffic wait for the pods?"
 }
 
-func (Scenario) Needs(any) cluster.Capabilities { return canary.Needs() }
-
-func (Scenario) Components(on cluster.Capabilities) []string { return canary.Components(on) }
-
 func (Scenario) Defaults() any {
 	p := &Params{Params: canary.DefaultParams(), Command: "promote", When: WhenPaused, AbortDelay: 5}
 	p.Steps = rollback.Steps{rollback.SetWeight(20), canary.Pause(), rollback.SetWeight(60), canary.Pause()}
 	return p
 }
-
-func (Scenario) Guards() map[string]string { return canary.GuardNames() }
 
 // Check also refuses steps in which the moment of the command does not come.
 func (Scenario) Check(params any, versions map[string]string) error {
@@ -102,8 +93,8 @@ func (p *Params) spec() rollouts.Spec {
 	return spec
 }
 
-// rollout is the Rollout under drill.
-func (p *Params) rollout() canary.Rollout {
+// Rollout is the one under drill.
+func (p *Params) Rollout() canary.Rollout {
 	return canary.Rollout{Params: p.Params, Spec: p.spec(), Shape: func(spec *v1alpha1.RolloutSpec) {
 		spec.Strategy.Canary.AbortScaleDownDelaySeconds = new(int32(p.AbortDelay))
 	}}
@@ -122,8 +113,8 @@ const (
 	stepDelay   = "abort delay"
 )
 
-// course plays the parameters on the rules.
-func (p *Params) course(rules rollouts.Rules) *canary.Course {
+// Course plays the parameters on the rules.
+func (p *Params) Course(rules rollouts.Rules) *canary.Course {
 	c := canary.NewCourse(rules, p.spec())
 	c.Do(stepUpdate, rollouts.Leg{Turn: rollouts.TurnUpdate, Version: canary.New})
 	if p.When != WhenNoPods {
@@ -149,29 +140,9 @@ func (p *Params) course(rules rollouts.Rules) *canary.Course {
 	return c
 }
 
-// Expected adds up what a run takes.
-func (Scenario) Expected(params any) time.Duration {
-	p := params.(*Params)
-	return canary.Expected(p.Params, p.course(rollouts.RulesForGroup(rollouts.Group110)))
-}
-
-// Predict plays the course on the model of the version.
-func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
-	p, version := in.Params.(*Params), in.Versions[scenario.ArgoRollouts]
-	rules, known := rollouts.RulesFor(version)
-	return p.predict(rules, version, known, in.Guards), nil
-}
-
-func (p *Params) predict(rules rollouts.Rules, version string, known bool, guards map[string]float64) judge.Prediction {
-	k := canary.NewKey(p.Params, p.course(rules))
-	out := k.Prediction(version, known, guards)
-	out.Claims = append(out.Claims, p.exposure(k)...)
-	return out
-}
-
-// exposure: the greatest weight that the command gives v2 while it lacks pods of those
+// Claims: the greatest weight that the command gives v2 while it lacks pods of those
 // that the version at full size has, with how many it had then.
-func (p *Params) exposure(k canary.Key) []judge.Claim {
+func (p *Params) Claims(k canary.Key) []judge.Claim {
 	if k.Course.Machine.Spec().Routing == rollouts.RoutingNone {
 		return nil
 	}
@@ -187,11 +158,4 @@ func (p *Params) exposure(k canary.Key) []judge.Claim {
 		ID: "exposure", Sentence: "the greatest canary weight while v2 lacks pods of its full size, and how many were available when it came",
 		Basis: k.Basis(rollouts.RuleBranchE, rollouts.RuleBranchF1, rollouts.RuleBranchF2, rollouts.RuleStableGuard, rollouts.RuleSubsetGuard), Check: check,
 	}}
-}
-
-// Script makes the moves on the controller.
-func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
-	p := params.(*Params)
-	rules, _ := rollouts.RulesFor(st.Versions[scenario.ArgoRollouts])
-	return canary.Run(ctx, p.rollout(), p.course(rules), st)
 }

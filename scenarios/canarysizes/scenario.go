@@ -4,18 +4,14 @@
 package canarysizes
 
 import (
-	"context"
 	"fmt"
-	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
-	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/canary"
 	"reckon.dev/reckon/scenarios/rollback"
 )
@@ -28,9 +24,11 @@ type Params struct {
 }
 
 // Scenario is canary-sizes.
-type Scenario struct{}
+type Scenario struct{ canary.Base }
 
 var _ scenario.Scenario = Scenario{}
+
+var _ canary.Drill = (*Params)(nil)
 
 func (Scenario) Name() string { return "canary-sizes" }
 
@@ -38,18 +36,12 @@ func (Scenario) Summary() string {
 	return "how many pods each version has at each step of a canary update, with and without traffic routing"
 }
 
-func (Scenario) Needs(any) cluster.Capabilities { return canary.Needs() }
-
-func (Scenario) Components(on cluster.Capabilities) []string { return canary.Components(on) }
-
 func (Scenario) Defaults() any {
 	p := &Params{Params: canary.DefaultParams(), MaxSurge: -1, MaxUnavailable: -1}
 	p.MinPodsPerReplicaSet = 2
 	p.Steps = rollback.Steps{rollback.SetWeight(5), canary.Pause(), rollback.SetWeight(50), canary.Pause()}
 	return p
 }
-
-func (Scenario) Guards() map[string]string { return canary.GuardNames() }
 
 // Check also refuses bounds that let no pod go and none come.
 func (Scenario) Check(params any, versions map[string]string) error {
@@ -64,7 +56,7 @@ func (Scenario) Check(params any, versions map[string]string) error {
 		return scenario.Refuse("maxUnavailable", "is 0 and so is maxSurge: Argo Rollouts refuses the two together (pkg/apis/rollouts/validation/validation.go, v1.8.2)")
 	}
 	rules, _ := rollouts.RulesFor(versions[scenario.ArgoRollouts])
-	if at := p.course(rules).Trace().Final(); at.Available[canary.New] < at.Size[canary.New] {
+	if at := p.Course(rules).Trace().Final(); at.Available[canary.New] < at.Size[canary.New] {
 		return scenario.Refuse("steps", "with %s and %d replicas the update does not come to rest", p.Steps, p.Replicas)
 	}
 	return nil
@@ -81,8 +73,8 @@ func (p *Params) spec() rollouts.Spec {
 	return spec
 }
 
-// rollout is the Rollout under drill.
-func (p *Params) rollout() canary.Rollout {
+// Rollout is the one under drill.
+func (p *Params) Rollout() canary.Rollout {
 	return canary.Rollout{Params: p.Params, Spec: p.spec(), Shape: func(spec *v1alpha1.RolloutSpec) {
 		if p.MaxSurge >= 0 {
 			spec.Strategy.Canary.MaxSurge = new(intstr.FromInt32(int32(p.MaxSurge)))
@@ -93,8 +85,8 @@ func (p *Params) rollout() canary.Rollout {
 	}}
 }
 
-// course walks the steps: each pause without end is promoted once its pods are there.
-func (p *Params) course(rules rollouts.Rules) *canary.Course {
+// Course walks the steps: each pause without end is promoted once its pods are there.
+func (p *Params) Course(rules rollouts.Rules) *canary.Course {
 	c := canary.NewCourse(rules, p.spec())
 	c.Update()
 	for range p.Steps {
@@ -108,26 +100,5 @@ func (p *Params) course(rules rollouts.Rules) *canary.Course {
 	return c
 }
 
-// Expected adds up what a run takes.
-func (Scenario) Expected(params any) time.Duration {
-	p := params.(*Params)
-	return canary.Expected(p.Params, p.course(rollouts.RulesForGroup(rollouts.Group110)))
-}
-
-// Predict plays the course on the model of the version.
-func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
-	p, version := in.Params.(*Params), in.Versions[scenario.ArgoRollouts]
-	rules, known := rollouts.RulesFor(version)
-	return p.predict(rules, version, known, in.Guards), nil
-}
-
-func (p *Params) predict(rules rollouts.Rules, version string, known bool, guards map[string]float64) judge.Prediction {
-	return canary.NewKey(p.Params, p.course(rules)).Prediction(version, known, guards)
-}
-
-// Script makes the moves on the controller.
-func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
-	p := params.(*Params)
-	rules, _ := rollouts.RulesFor(st.Versions[scenario.ArgoRollouts])
-	return canary.Run(ctx, p.rollout(), p.course(rules), st)
-}
+// Claims: sizes are those of every course.
+func (*Params) Claims(canary.Key) []judge.Claim { return nil }

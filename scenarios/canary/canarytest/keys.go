@@ -3,7 +3,10 @@ package canarytest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"reckon.dev/reckon/harness/golden"
 	"reckon.dev/reckon/harness/judge"
@@ -19,23 +22,31 @@ var Versions = []string{"v1.7.2", "v1.8.2", "v1.8.3", "v1.9.2", "v1.10.1"}
 // unread is a release that no group covers.
 const unread = "v1.99.0"
 
-// A Family is a scenario with parameters that reach all branches of its prediction.
-type Family struct {
+// A Family is a scenario with parameters that reach all branches of its prediction, each
+// made of the defaults.
+type Family[P canary.Drill] struct {
 	Scenario scenario.Scenario
-	Cells    map[string]any
-	// Course plays parameters on rules.
-	Course func(params any, rules rollouts.Rules) (canary.Params, *canary.Course)
-	// Predict is the answer key that rules give.
-	Predict func(params any, rules rollouts.Rules) judge.Prediction
+	Cells    map[string]func(P)
+}
+
+func (f Family[P]) params(change func(P)) P {
+	p := f.Scenario.Defaults().(P)
+	change(p)
+	return p
+}
+
+// key is the answer key that rules give, those of a version that is known.
+func (f Family[P]) key(p P, rules rollouts.Rules) judge.Prediction {
+	return untimed(canary.Predict(p, rules, "v1.8.2", true, nil))
 }
 
 // Keys checks the answer keys: they read defined series only, every claim has its basis,
 // and they are those of the golden files, one a cell with all versions in it.
-func (f Family) Keys(t *testing.T) {
+func (f Family[P]) Keys(t *testing.T) {
 	t.Helper()
 	all := map[string]*bytes.Buffer{}
-	f.each(t, func(cell string, params any, version string) {
-		name, key := cell+", "+version, Predict(t, f.Scenario, params, version)
+	f.each(t, func(cell string, p P, version string) {
+		name, key := cell+", "+version, Predict(t, f.Scenario, p, version)
 		keytest.ReadsDefinedSeries(t, name, key)
 		keytest.HasBasis(t, name, key)
 		if (version == unread) != (len(key.Notes) > 0) {
@@ -65,47 +76,103 @@ func write(b *bytes.Buffer, p judge.Prediction) {
 }
 
 // Acts checks that the recording of a controller which acts as the model keeps every claim.
-func (f Family) Acts(t *testing.T) {
+func (f Family[P]) Acts(t *testing.T) {
 	t.Helper()
-	f.each(t, func(cell string, params any, version string) {
+	f.each(t, func(cell string, p P, version string) {
 		rules, _ := rollouts.RulesFor(version)
-		p, course := f.Course(params, rules)
-		key := untimed(f.Predict(params, rules))
-		if v := Judge(t, key, Play(t, p, course, key.Definitions)); v.Outcome != judge.Pass {
+		if v := f.plays(t, p, p.Course(rules), f.key(p, rules)); v.Outcome != judge.Pass {
 			t.Errorf("%s, %s: %s: %q", cell, version, v.Outcome, v.Reasons)
 		}
 	})
 }
 
-// Catches checks that what a version does breaks a claim of an altered model.
-func (f Family) Catches(t *testing.T, cell, version, claim string, alter func(*rollouts.Rules)) {
+// plays holds an answer key against what a controller leaves that acts as the course.
+func (f Family[P]) plays(t *testing.T, p P, course *canary.Course, key judge.Prediction) judge.Verdict {
 	t.Helper()
-	params, ok := f.Cells[cell]
-	if !ok {
-		t.Fatalf("there is no cell %q", cell)
-	}
-	rules, _ := rollouts.RulesFor(version)
-	p, truth := f.Course(params, rules)
-	alter(&rules)
-	key := untimed(f.Predict(params, rules))
-	v := Judge(t, key, Play(t, p, truth, key.Definitions))
-	for _, r := range v.Claims {
-		if r.ID == claim && r.Status == judge.Broken {
-			return
-		}
-	}
-	t.Errorf("claim %s is not broken: %q", claim, v.Reasons)
+	return Judge(t, key, Play(t, p.Rollout().Params, course, key.Definitions))
 }
 
-func (f Family) each(t *testing.T, yield func(cell string, params any, version string)) {
+// Wrong is a model with one rule altered, and the claim by which a cell catches it.
+type Wrong struct {
+	Cell, Version, Claim string
+	Alter                func(*rollouts.Rules)
+}
+
+// Catches checks that what versions do breaks the claims of altered models.
+func (f Family[P]) Catches(t *testing.T, wrong map[string]Wrong) {
 	t.Helper()
-	for cell, params := range f.Cells {
+	for name, c := range wrong {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			change, ok := f.Cells[c.Cell]
+			if !ok {
+				t.Fatalf("there is no cell %q", c.Cell)
+			}
+			p := f.params(change)
+			rules, _ := rollouts.RulesFor(c.Version)
+			truth := p.Course(rules)
+			c.Alter(&rules)
+			v := f.plays(t, p, truth, f.key(p, rules))
+			if !slices.ContainsFunc(v.Claims, func(r judge.ClaimResult) bool { return r.ID == c.Claim && r.Status == judge.Broken }) {
+				t.Errorf("claim %s is not broken: %q", c.Claim, v.Reasons)
+			}
+		})
+	}
+}
+
+// Refused are parameters, as a change of the defaults, with what Check says of them; "" is
+// nothing.
+type Refused[P canary.Drill] struct {
+	Change func(P)
+	Says   string
+}
+
+// Refuses checks what the scenario says of parameters on a version.
+func (f Family[P]) Refuses(t *testing.T, version string, refused map[string]Refused[P]) {
+	t.Helper()
+	for name, c := range refused {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := f.Scenario.Check(f.params(c.Change), map[string]string{scenario.ArgoRollouts: version})
+			if got := fmt.Sprint(err); c.Says == "" && err != nil || c.Says != "" && got != c.Says {
+				t.Errorf("error %s, want %q", got, c.Says)
+			}
+		})
+	}
+}
+
+// Judged checks that whatever Check accepts has a course with steps of different names,
+// and an answer key that can be judged.
+func (f Family[P]) Judged(t *testing.T, draw func(rt *rapid.T, p P)) {
+	t.Helper()
+	rapid.Check(t, func(rt *rapid.T) {
+		p := f.params(func(p P) { draw(rt, p) })
+		version := rapid.SampledFrom(Versions).Draw(rt, "version")
+		if f.Scenario.Check(p, map[string]string{scenario.ArgoRollouts: version}) != nil {
+			return
+		}
+		rules, _ := rollouts.RulesFor(version)
+		seen := map[string]bool{}
+		for _, leg := range p.Course(rules).Legs {
+			if seen[leg.Name] {
+				rt.Fatalf("two steps %q", leg.Name)
+			}
+			seen[leg.Name] = true
+		}
+		keytest.ReadsDefinedSeries(t, fmt.Sprintf("%+v on %s", p, version), Predict(t, f.Scenario, p, version))
+	})
+}
+
+func (f Family[P]) each(t *testing.T, yield func(cell string, p P, version string)) {
+	t.Helper()
+	for cell, change := range f.Cells {
+		p := f.params(change)
 		for _, version := range append(Versions, unread) {
-			if err := f.Scenario.Check(params, map[string]string{scenario.ArgoRollouts: version}); err != nil {
+			if err := f.Scenario.Check(p, map[string]string{scenario.ArgoRollouts: version}); err != nil {
 				t.Errorf("%s, %s: %v", cell, version, err)
 				continue
 			}
-			yield(cell, params, version)
+			yield(cell, p, version)
 		}
 	}
 }
