@@ -7,8 +7,8 @@ import (
 	"reckon.dev/reckon/scenarios/moves"
 )
 
-// plan is the moves of the course.
-func (p *Params) plan() moves.Plan {
+// Plan is the moves of the course.
+func (p *Params) Plan() moves.Plan {
 	out := moves.Plan{Spec: p.spec(), SetUp: moves.First(p.Replicas), Versions: []string{moves.V1, moves.V2}, Quiet: p.Quiet.Std()}
 	gone := []rollouts.Move{moves.Elapse(p.ScaleDownDelay)}
 	switch p.Course {

@@ -3,14 +3,11 @@
 package bluegreen
 
 import (
-	"context"
 	"time"
 
 	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
-	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/moves"
 )
 
@@ -51,9 +48,11 @@ const (
 )
 
 // Scenario is blue-green.
-type Scenario struct{}
+type Scenario struct{ moves.Base }
 
 var _ scenario.Scenario = Scenario{}
+
+var _ moves.Drill = (*Params)(nil)
 
 func (Scenario) Name() string { return "blue-green" }
 
@@ -66,27 +65,11 @@ func (Scenario) Needs(any) cluster.Capabilities {
 	return cluster.Capabilities{cluster.ScriptedReadiness}
 }
 
-func (Scenario) Components(cluster.Capabilities) []string { return []string{scenario.ArgoRollouts} }
-
 func (Scenario) Defaults() any {
 	return &Params{
 		Course: Update, Replicas: 4, PreviewReplicaCount: 1, Approval: ByHand, AutoPromotionSeconds: 8,
 		ScaleDownDelay: 20, AbortScaleDownDelay: 10, Quiet: scenario.Duration(10 * time.Second),
 	}
-}
-
-func (Scenario) Guards() map[string]string { return moves.GuardNames() }
-
-func (Scenario) Expected(params any) time.Duration { return params.(*Params).plan().Expected() }
-
-// Predict plays the moves on the model of the version.
-func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
-	return in.Params.(*Params).plan().Predict(in.Versions[scenario.ArgoRollouts], in.Guards), nil
-}
-
-// Script makes the moves.
-func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
-	return params.(*Params).plan().Script(ctx, st)
 }
 
 // Check refuses courses that their parameters leave without a meaning.
@@ -111,7 +94,7 @@ func (Scenario) Check(params any, versions map[string]string) error {
 	case p.Course == Retry && p.AbortScaleDownDelay > 0 && p.AbortScaleDownDelay < leastAbortDelay:
 		return scenario.Refuse("abortScaleDownDelaySeconds", "%d may be over before the retry, expected 0 or at least %d", p.AbortScaleDownDelay, leastAbortDelay)
 	}
-	plan := p.plan()
+	plan := p.Plan()
 	if least := p.leastDelay(plan); p.ScaleDownDelay < least {
 		return scenario.Refuse("scaleDownDelaySeconds", "%d may be over before the moves of course %s are, expected at least %d", p.ScaleDownDelay, p.Course, least)
 	}

@@ -3,14 +3,10 @@
 package canaryedited
 
 import (
-	"context"
 	"time"
 
-	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
-	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/moves"
 	"reckon.dev/reckon/scenarios/rollback"
 )
@@ -32,9 +28,11 @@ const (
 )
 
 // Scenario is canary-steps-edited.
-type Scenario struct{}
+type Scenario struct{ moves.CanaryBase }
 
 var _ scenario.Scenario = Scenario{}
+
+var _ moves.Drill = (*Params)(nil)
 
 func (Scenario) Name() string { return "canary-steps-edited" }
 
@@ -42,30 +40,12 @@ func (Scenario) Summary() string {
 	return "edit the steps or the replicas of a canary while it is paused: what becomes of its weight and pods?"
 }
 
-func (Scenario) Needs(any) cluster.Capabilities { return moves.CanaryNeeds() }
-
-func (Scenario) Components(cluster.Capabilities) []string { return []string{scenario.ArgoRollouts} }
-
 func (Scenario) Defaults() any {
 	return &Params{
 		Canary: moves.DefaultCanary(), Edit: Steps, NewReplicas: 6,
 		NewSteps: rollback.Steps{rollback.SetWeight(20), moves.Forever(), rollback.SetWeight(100)},
 		Quiet:    scenario.Duration(10 * time.Second),
 	}
-}
-
-func (Scenario) Guards() map[string]string { return moves.GuardNames() }
-
-func (Scenario) Expected(params any) time.Duration { return params.(*Params).plan().Expected() }
-
-// Predict plays the moves on the model of the version.
-func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
-	return in.Params.(*Params).plan().Predict(in.Versions[scenario.ArgoRollouts], in.Guards), nil
-}
-
-// Script makes the moves.
-func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
-	return params.(*Params).plan().Script(ctx, st)
 }
 
 // Check refuses edits that change nothing or that the model does not know.
@@ -94,11 +74,11 @@ func (Scenario) Check(params any, versions map[string]string) error {
 			return err
 		}
 	}
-	return p.plan().Check(version, p.Quiet)
+	return p.Plan().Check(version, p.Quiet)
 }
 
-// plan is the moves of the edit.
-func (p *Params) plan() moves.Plan {
+// Plan is the moves of the edit.
+func (p *Params) Plan() moves.Plan {
 	out := moves.Plan{Spec: p.Spec(), Steps: p.Steps.API(), SetUp: moves.First(p.Replicas), Versions: []string{moves.V1, moves.V2}, Quiet: p.Quiet.Std()}
 	out.Drill = p.ToPause(moves.V2)
 	if p.Edit == Steps {

@@ -3,16 +3,12 @@
 package canaryrouting
 
 import (
-	"context"
 	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
-	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
-	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/moves"
 	"reckon.dev/reckon/scenarios/rollback"
 )
@@ -49,9 +45,11 @@ const (
 const Omitted = "omitted"
 
 // Scenario is canary-routing.
-type Scenario struct{}
+type Scenario struct{ moves.CanaryBase }
 
 var _ scenario.Scenario = Scenario{}
+
+var _ moves.Drill = (*Params)(nil)
 
 func (Scenario) Name() string { return "canary-routing" }
 
@@ -59,28 +57,10 @@ func (Scenario) Summary() string {
 	return "one named route, two VirtualServices, a managed route, an edit by somebody else: does a canary's weight arrive?"
 }
 
-func (Scenario) Needs(any) cluster.Capabilities { return moves.CanaryNeeds() }
-
-func (Scenario) Components(cluster.Capabilities) []string { return []string{scenario.ArgoRollouts} }
-
 func (Scenario) Defaults() any {
 	c := moves.DefaultCanary()
 	c.Replicas = 4
 	return &Params{Canary: c, Routes: "listed", VirtualServices: 1, Header: None, Course: Promoted, Weight: 90, Quiet: scenario.Duration(10 * time.Second)}
-}
-
-func (Scenario) Guards() map[string]string { return moves.GuardNames() }
-
-func (Scenario) Expected(params any) time.Duration { return params.(*Params).plan().Expected() }
-
-// Predict plays the moves on the model of the version.
-func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
-	return in.Params.(*Params).plan().Predict(in.Versions[scenario.ArgoRollouts], in.Guards), nil
-}
-
-// Script makes the moves.
-func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
-	return params.(*Params).plan().Script(ctx, st)
 }
 
 // Check refuses what the script's objects do not show, and edits that change nothing.
@@ -104,7 +84,7 @@ func (Scenario) Check(params any, versions map[string]string) error {
 	case p.Course == Edited && (p.Routes == Omitted || p.Weight == *p.Steps[0].SetWeight):
 		return scenario.Refuse("weight", "course %s needs a listed route and another weight than the first step's", Edited)
 	}
-	return p.plan().Check(version, p.Quiet)
+	return p.Plan().Check(version, p.Quiet)
 }
 
 // steps are those of the Rollout, as the model and as a Rollout have them, and how many
@@ -145,8 +125,8 @@ func (p *Params) steps() (model []rollouts.Step, api []v1alpha1.CanaryStep, paus
 	return model, api, 1
 }
 
-// plan is the moves of the course.
-func (p *Params) plan() moves.Plan {
+// Plan is the moves of the course.
+func (p *Params) Plan() moves.Plan {
 	model, api, pauses := p.steps()
 	out := moves.Plan{Spec: p.Spec(), SetUp: moves.First(p.Replicas), Versions: []string{moves.V1, moves.V2}, Quiet: p.Quiet.Std()}
 	out.Spec.Steps, out.Steps = model, api

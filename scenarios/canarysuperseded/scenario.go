@@ -4,14 +4,10 @@
 package canarysuperseded
 
 import (
-	"context"
 	"time"
 
-	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
-	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/moves"
 )
 
@@ -33,9 +29,11 @@ const (
 )
 
 // Scenario is canary-superseded.
-type Scenario struct{}
+type Scenario struct{ moves.CanaryBase }
 
 var _ scenario.Scenario = Scenario{}
+
+var _ moves.Drill = (*Params)(nil)
 
 func (Scenario) Name() string { return "canary-superseded" }
 
@@ -43,26 +41,8 @@ func (Scenario) Summary() string {
 	return "a third version, or the first again, while a canary is paused: who gets its traffic meanwhile?"
 }
 
-func (Scenario) Needs(any) cluster.Capabilities { return moves.CanaryNeeds() }
-
-func (Scenario) Components(cluster.Capabilities) []string { return []string{scenario.ArgoRollouts} }
-
 func (Scenario) Defaults() any {
 	return &Params{Canary: moves.DefaultCanary(), Course: Third, Quiet: scenario.Duration(10 * time.Second)}
-}
-
-func (Scenario) Guards() map[string]string { return moves.GuardNames() }
-
-func (Scenario) Expected(params any) time.Duration { return params.(*Params).plan().Expected() }
-
-// Predict plays the moves on the model of the version.
-func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
-	return in.Params.(*Params).plan().Predict(in.Versions[scenario.ArgoRollouts], in.Guards), nil
-}
-
-// Script makes the moves.
-func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
-	return params.(*Params).plan().Script(ctx, st)
 }
 
 // Check refuses courses that their parameters leave without a meaning.
@@ -82,14 +62,14 @@ func (Scenario) Check(params any, versions map[string]string) error {
 	case p.MissingPods > 0 && p.DynamicStableScale:
 		return scenario.Refuse("missingPods", "does not go with dynamicStableScale: the stable ReplicaSet changes its size meanwhile")
 	}
-	return p.plan().Check(version, p.Quiet)
+	return p.Plan().Check(version, p.Quiet)
 }
 
 // apart lets creation timestamps differ, which have whole seconds.
 const apart = 2
 
-// plan is the moves of the course.
-func (p *Params) plan() moves.Plan {
+// Plan is the moves of the course.
+func (p *Params) Plan() moves.Plan {
 	out := moves.Plan{Spec: p.Spec(), Steps: p.Steps.API(), SetUp: moves.First(p.Replicas), Versions: []string{moves.V1, moves.V2}, Quiet: p.Quiet.Std()}
 	out.Spec.WindowRevisions = p.RollbackWindow
 	switch p.Course {

@@ -3,7 +3,6 @@ package moves
 import (
 	"slices"
 
-	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/scenarios/rollback"
@@ -29,11 +28,6 @@ func DefaultCanary() Canary {
 
 // Forever is a pause without an end.
 func Forever() rollback.Step { return rollback.Step{Pause: &rollback.Pause{}} }
-
-// CanaryNeeds: the script decides which pods are ready.
-func CanaryNeeds() cluster.Capabilities {
-	return cluster.Capabilities{cluster.ScriptedReadiness, cluster.Mesh}
-}
 
 // Spec is the Rollout as the model knows it.
 func (c Canary) Spec() rollouts.Spec {
