@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
-	"golang.org/x/mod/semver"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"reckon.dev/reckon/harness/component/argorollouts"
 	"reckon.dev/reckon/harness/model/rollouts"
@@ -46,9 +43,7 @@ type Script struct {
 // still. After a move it waits for the state that the model predicts; where that does
 // not come the script goes on, and the claims say what came instead.
 func Run(ctx context.Context, ro Rollout, course *Course, st *stage.Stage) error {
-	s := &Script{Rollout: ro, Course: course, Stage: st, commands: argorollouts.Commands{
-		Client: st.Client, UnpauseOnFull: semver.Compare(st.Versions[scenario.ArgoRollouts], "v1.9.0") >= 0,
-	}}
+	s := &Script{Rollout: ro, Course: course, Stage: st, commands: argorollouts.CommandsOf(st.Client, st.Versions[scenario.ArgoRollouts])}
 	if err := st.Step(ctx, StepDeploy, s.deploy); err != nil {
 		return err
 	}
@@ -131,7 +126,7 @@ func (s *Script) limit(leg Leg) time.Duration {
 func (s *Script) move(ctx context.Context, m rollouts.Leg) error {
 	switch m.Turn {
 	case rollouts.TurnUpdate:
-		return s.apply(ctx, m.Version)
+		return rollback.ApplyTemplate(ctx, s.Stage, m.Version)
 	case rollouts.TurnGrow:
 		return s.grow(ctx, m)
 	case rollouts.TurnHold:
@@ -158,23 +153,11 @@ func (s *Script) grow(ctx context.Context, m rollouts.Leg) error {
 	return nil
 }
 
-// apply the template of a version.
-func (s *Script) apply(ctx context.Context, version string) error {
-	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{%q:%q}}}}}`, stage.VersionLabel, version)
-	ro := &v1alpha1.Rollout{}
-	ro.Namespace, ro.Name = s.Stage.Namespace, rollback.Name
-	if err := s.Stage.Client.Patch(ctx, ro, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
-		return fmt.Errorf("applying %s: %w", version, err)
-	}
-	return nil
-}
-
 // command sends what the kubectl plugin sends for the Rollout as it is now.
 func (s *Script) command(ctx context.Context, act rollouts.Turn) error {
-	ro := &v1alpha1.Rollout{}
-	ro.Namespace, ro.Name = s.Stage.Namespace, rollback.Name
-	if err := s.Stage.Client.Get(ctx, client.ObjectKeyFromObject(ro), ro); err != nil {
-		return fmt.Errorf("the Rollout is not there: %w", err)
+	ro, err := rollback.Present(ctx, s.Stage)
+	if err != nil {
+		return err
 	}
 	send, ok := map[rollouts.Turn]func(context.Context, *v1alpha1.Rollout) error{
 		rollouts.TurnAbort:       s.commands.Abort,
@@ -197,7 +180,7 @@ func (s *Script) await(ctx context.Context, want rollouts.Row, restless bool, li
 	left := func() time.Duration { return max(end.Sub(s.Stage.Clock.Now()), time.Millisecond) }
 	for _, version := range slices.Sorted(maps.Keys(want.Size)) {
 		err := s.Stage.Until(ctx, fmt.Sprintf("%s at %d of %d pods", version, want.Available[version], want.Size[version]), rollback.ReplicaSets, left(), func(v *series.View) bool {
-			return isVersion(v, version) && *v.Spec.Replicas == want.Size[version] && v.Status.AvailableReplicas == want.Available[version]
+			return rollback.IsVersion(v, version) && *v.Spec.Replicas == want.Size[version] && v.Status.AvailableReplicas == want.Available[version]
 		})
 		if err != nil {
 			return err
@@ -253,7 +236,7 @@ func (s *Script) routed(ctx context.Context, want rollouts.Row, restless bool, l
 func (s *Script) replicaSet(version string) *series.View {
 	for _, o := range s.Stage.Recorder.Objects(rollback.ReplicaSets, s.Stage.Namespace) {
 		var v series.View
-		if json.Unmarshal(o.Body, &v) == nil && isVersion(&v, version) {
+		if json.Unmarshal(o.Body, &v) == nil && rollback.IsVersion(&v, version) {
 			return &v
 		}
 	}
@@ -273,8 +256,4 @@ func (s *Script) hash(version string) string {
 		return rs.Metadata.Labels[v1alpha1.DefaultRolloutUniqueLabelKey]
 	}
 	return ""
-}
-
-func isVersion(v *series.View, version string) bool {
-	return v.Spec.Template.Metadata.Labels[stage.VersionLabel] == version && v.Spec.Replicas != nil
 }

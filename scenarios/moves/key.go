@@ -11,6 +11,7 @@ import (
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/series"
+	"reckon.dev/reckon/scenarios/rollback"
 )
 
 // Guards that every plan has.
@@ -184,7 +185,7 @@ func (k key) routing() []judge.Claim {
 			judge.Claim{
 				ID: "header-at-pause", Sentence: "whether the managed route is there before the first promotion (1 = there)",
 				Basis: k.basis(rollouts.RuleHeader, rollouts.RuleHeaderLost, rollouts.RuleStableGuard),
-				Check: judge.Final{Of: Header, Want: truth(k.stops[k.AtPause].Row.Header), Window: series.Window{From: k.step(0), To: k.step(k.AtPause)}},
+				Check: judge.Final{Of: Header, Want: rollback.Truth(k.stops[k.AtPause].Row.Header), Window: series.Window{From: k.step(0), To: k.step(k.AtPause)}},
 			})
 	}
 	return out

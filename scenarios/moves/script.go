@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
-	"golang.org/x/mod/semver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,9 +49,7 @@ type script struct {
 func (p Plan) Script(ctx context.Context, st *stage.Stage) error {
 	version := st.Versions[scenario.ArgoRollouts]
 	rules, _ := rollouts.RulesFor(version)
-	s := &script{Plan: p, stage: st, commands: argorollouts.Commands{
-		Client: st.Client, UnpauseOnFull: semver.Compare(version, "v1.9.0") >= 0,
-	}}
+	s := &script{Plan: p, stage: st, commands: argorollouts.CommandsOf(st.Client, version)}
 	play := p.Play(rules)
 	err := st.Step(ctx, StepSetUp, func(ctx context.Context) error { return s.setUp(ctx, play.SetUp) })
 	if err != nil {
@@ -84,7 +81,7 @@ func (s *script) setUp(ctx context.Context, stops []rollouts.Stop) error {
 // where the model says that it comes to rest.
 func (s *script) make(ctx context.Context, stop rollouts.Stop) error {
 	if s.deployed {
-		if err := s.stage.Still(ctx, rolloutResource, atRest, restLimit); err != nil {
+		if err := s.stage.Still(ctx, rollback.Rollouts, atRest, restLimit); err != nil {
 			return err
 		}
 	}
@@ -126,7 +123,7 @@ func (s *script) act(ctx context.Context, mv rollouts.Move) error {
 	case rollouts.ActWeight:
 		return s.editWeight(ctx, mv.Count)
 	}
-	ro, err := s.current(ctx)
+	ro, err := rollback.Present(ctx, s.stage)
 	if err != nil {
 		return err
 	}
@@ -185,7 +182,7 @@ func (s *script) patch(ctx context.Context, spec map[string]any) error {
 		return err
 	}
 	ro := &v1alpha1.Rollout{}
-	ro.Namespace, ro.Name = s.stage.Namespace, name
+	ro.Namespace, ro.Name = s.stage.Namespace, rollback.Name
 	if err := s.stage.Client.Patch(ctx, ro, client.RawPatch(types.MergePatchType, body)); err != nil {
 		return fmt.Errorf("patching the Rollout with %s: %w", body, err)
 	}
@@ -197,7 +194,7 @@ func (s *script) editWeight(ctx context.Context, weight int) error {
 	vs := &unstructured.Unstructured{}
 	vs.SetAPIVersion("networking.istio.io/v1alpha3")
 	vs.SetKind("VirtualService")
-	if err := s.stage.Client.Get(ctx, client.ObjectKey{Namespace: s.stage.Namespace, Name: name}, vs); err != nil {
+	if err := s.stage.Client.Get(ctx, client.ObjectKey{Namespace: s.stage.Namespace, Name: rollback.Name}, vs); err != nil {
 		return fmt.Errorf("reading the VirtualService: %w", err)
 	}
 	routes, _, err := unstructured.NestedSlice(vs.Object, "spec", "http")
@@ -205,10 +202,10 @@ func (s *script) editWeight(ctx context.Context, weight int) error {
 		return fmt.Errorf("reading the VirtualService's routes: %w", err)
 	}
 	for _, r := range routes {
-		if r, ok := r.(map[string]any); ok && r["name"] == route {
+		if r, ok := r.(map[string]any); ok && r["name"] == rollback.Route {
 			r["route"] = []any{
-				map[string]any{"destination": map[string]any{"host": stableService}, "weight": int64(100 - weight)},
-				map[string]any{"destination": map[string]any{"host": canaryService}, "weight": int64(weight)},
+				map[string]any{"destination": map[string]any{"host": rollback.StableService}, "weight": int64(100 - weight)},
+				map[string]any{"destination": map[string]any{"host": rollback.CanaryService}, "weight": int64(weight)},
 			}
 		}
 	}
@@ -219,16 +216,6 @@ func (s *script) editWeight(ctx context.Context, weight int) error {
 		return fmt.Errorf("editing the VirtualService: %w", err)
 	}
 	return nil
-}
-
-// current reads the Rollout; used before commands, which patch what they see.
-func (s *script) current(ctx context.Context) (*v1alpha1.Rollout, error) {
-	ro := &v1alpha1.Rollout{}
-	ro.Namespace, ro.Name = s.stage.Namespace, name
-	if err := s.stage.Client.Get(ctx, client.ObjectKeyFromObject(ro), ro); err != nil {
-		return nil, fmt.Errorf("reading the Rollout: %w", err)
-	}
-	return ro, nil
 }
 
 // await waits until what was recorded last is the state of a stop. After the limit it
@@ -251,7 +238,7 @@ func (s *script) await(ctx context.Context, want rollouts.Row, limit time.Durati
 
 // rest waits until nothing that the controller writes has changed for a while.
 func (s *script) rest(ctx context.Context) error {
-	for _, resource := range []string{rolloutResource, replicaSetResource, serviceResource} {
+	for _, resource := range []string{rollback.Rollouts, rollback.ReplicaSets, rollback.Services} {
 		err := s.stage.Still(ctx, resource, settled, restLimit)
 		if errors.Is(err, stage.ErrNotReached) {
 			return fmt.Errorf("%s still changes: %w", resource, err)

@@ -2,24 +2,12 @@ package moves
 
 import (
 	"encoding/json"
-	"hash/fnv"
-	"regexp"
 	"slices"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
-	"reckon.dev/reckon/harness/component/argorollouts"
 	"reckon.dev/reckon/harness/series"
-	"reckon.dev/reckon/harness/stage"
-)
-
-// Resources that the series are read from.
-const (
-	rolloutResource         = "rollouts.argoproj.io"
-	replicaSetResource      = "replicasets.apps"
-	serviceResource         = "services"
-	virtualServiceResource  = "virtualservices.networking.istio.io"
-	destinationRuleResource = "destinationrules.networking.istio.io"
+	"reckon.dev/reckon/scenarios/rollback"
 )
 
 // Series names. Versions are numbers: 1 is v1, 0 none.
@@ -73,26 +61,26 @@ const hashLabel = v1alpha1.DefaultRolloutUniqueLabelKey
 // Definitions are the series of a plan.
 func (p Plan) Definitions() []series.Definition {
 	defs := []series.Definition{
-		rollout(Wanted, "spec.replicas", func(v *series.View) (series.Value, bool) {
+		rollback.OfRollout(Wanted, "spec.replicas", func(v *series.View) (series.Value, bool) {
 			if v.Spec.Replicas == nil {
 				return series.Value{}, false
 			}
 			return series.Number(float64(*v.Spec.Replicas)), true
 		}),
-		rollout(Paused, "1 while the status has a pause condition", func(v *series.View) (series.Value, bool) {
-			return truth(len(v.Status.PauseConditions) > 0), true
+		rollback.OfRollout(Paused, "1 while the status has a pause condition", func(v *series.View) (series.Value, bool) {
+			return rollback.Truth(len(v.Status.PauseConditions) > 0), true
 		}),
-		rollout(Abort, "status.abort", func(v *series.View) (series.Value, bool) { return truth(v.Status.Abort), true }),
-		rollout(Phase, "status.phase", func(v *series.View) (series.Value, bool) { return series.Text(v.Status.Phase), v.Status.Phase != "" }),
-		rollout(stableHash, "hash of the stable version, as a number", func(v *series.View) (series.Value, bool) { return digest(v.Status.StableRS), true }),
-		rollout(currentHash, "hash of the wanted version, as a number", func(v *series.View) (series.Value, bool) {
+		rollback.OfRollout(Abort, "status.abort", func(v *series.View) (series.Value, bool) { return rollback.Truth(v.Status.Abort), true }),
+		rollback.OfRollout(Phase, "status.phase", func(v *series.View) (series.Value, bool) { return series.Text(v.Status.Phase), v.Status.Phase != "" }),
+		rollback.OfRollout(stableHash, "hash of the stable version, as a number", func(v *series.View) (series.Value, bool) { return digest(v.Status.StableRS), true }),
+		rollback.OfRollout(currentHash, "hash of the wanted version, as a number", func(v *series.View) (series.Value, bool) {
 			return digest(v.Status.CurrentPodHash), true
 		}),
-		logged(Completed, "reason of a completed update", `"msg":"Rollout completed update to revision \d+ \([^)]*\): ([^"]+)"`),
-		logged(Events, "messages of the controller's events", `"event_reason":"[^"]*","level":"[^"]*","msg":"([^"]*)"`),
-		logged(Writes, "what the controller wrote", `"msg":"((?:Patched: |Patched conditions|Switched selector|Scaled (?:up|down) ReplicaSet|Set '|Removed '|Created ReplicaSet|Updating replica set)[^"{]*)`),
-		logged(Reconciles, "passes", `"msg":"(Reconciliation completed)"`),
-		logged(Logged, "lines of the controller's log", `^.`),
+		rollback.OfLog(Completed, "reason of a completed update", `"msg":"Rollout completed update to revision \d+ \([^)]*\): ([^"]+)"`),
+		rollback.OfLog(Events, "messages of the controller's events", `"event_reason":"[^"]*","level":"[^"]*","msg":"([^"]*)"`),
+		rollback.OfLog(Writes, "what the controller wrote", `"msg":"((?:Patched: |Patched conditions|Switched selector|Scaled (?:up|down) ReplicaSet|Set '|Removed '|Created ReplicaSet|Updating replica set)[^"{]*)`),
+		rollback.OfLog(Reconciles, "passes", `"msg":"(Reconciliation completed)"`),
+		rollback.OfLog(Logged, "lines of the controller's log", `^.`),
 		{Name: Alive, Unit: "s", Doc: "CPU seconds of the controller", Sample: &series.FromSample{Series: "process_cpu_seconds_total"}},
 	}
 	for _, v := range p.Versions {
@@ -101,7 +89,7 @@ func (p Plan) Definitions() []series.Definition {
 			ofVersion(hashOf(v), v, "hash, as a number,", func(v *series.View) float64 { return digest(v.Metadata.Labels[hashLabel]).Num }))
 	}
 	defs = append(defs, series.Definition{Name: Total, Unit: "pods", Doc: "wanted pods of all versions", Sum: &series.SumOfObjects{
-		Resource: replicaSetResource, Value: sizeOf,
+		Resource: rollback.ReplicaSets, Value: sizeOf,
 	}}, p.versionOf(Stable, "the stable version", stableHash), p.versionOf(Current, "the wanted version", currentHash))
 	if p.blueGreen() {
 		return append(defs, p.blueGreenDefinitions()...)
@@ -118,28 +106,28 @@ func (p Plan) blueGreenDefinitions() []series.Definition {
 
 func (p Plan) canaryDefinitions() []series.Definition {
 	defs := []series.Definition{
-		rollout(Index, "status.currentStepIndex", func(v *series.View) (series.Value, bool) {
+		rollback.OfRollout(Index, "status.currentStepIndex", func(v *series.View) (series.Value, bool) {
 			if v.Status.CurrentStepIndex == nil { // there are no steps
 				return series.Number(0), true
 			}
 			return series.Number(float64(*v.Status.CurrentStepIndex)), true
 		}),
-		{Name: Weight, Unit: "%", Doc: "canary weight of the VirtualService", Object: &series.FromObject{Resource: virtualServiceResource, Value: p.weightIn(name)}},
+		{Name: Weight, Unit: "%", Doc: "canary weight of the VirtualService", Object: &series.FromObject{Resource: rollback.VirtualServices, Value: rollback.WeightIn(rollback.Name, p.Spec.Routing)}},
 	}
 	if p.Spec.SecondService {
 		defs = append(defs, series.Definition{Name: Second, Unit: "%", Doc: "canary weight of the second VirtualService",
-			Object: &series.FromObject{Resource: virtualServiceResource, Value: p.weightIn(secondName)}})
+			Object: &series.FromObject{Resource: rollback.VirtualServices, Value: rollback.WeightIn(secondName, p.Spec.Routing)}})
 	}
 	if p.header() {
 		defs = append(defs, series.Definition{Name: Header, Doc: "1 while the VirtualService has the managed route",
-			Object: &series.FromObject{Resource: virtualServiceResource, Value: func(v *series.View) (series.Value, bool) {
-				return truth(hasHeader(v)), v.Metadata.Name == name
+			Object: &series.FromObject{Resource: rollback.VirtualServices, Value: func(v *series.View) (series.Value, bool) {
+				return rollback.Truth(hasHeader(v)), v.Metadata.Name == rollback.Name
 			}}})
 	}
 	if p.subsets() {
-		defs = append(defs, inSubset(canaryTo, canarySubset), inSubset(stableTo, stableSubset))
+		defs = append(defs, inSubset(canaryTo, rollback.CanarySubset), inSubset(stableTo, rollback.StableSubset))
 	} else {
-		defs = append(defs, selects(canaryTo, canaryService), selects(stableTo, stableService))
+		defs = append(defs, selects(canaryTo, rollback.CanaryService), selects(stableTo, rollback.StableService))
 	}
 	defs = append(defs, p.versionOf(CanaryTo, "the version that the canary "+p.target()+" leads to", canaryTo),
 		p.versionOf(StableTo, "the version that the stable "+p.target()+" leads to", stableTo))
@@ -242,53 +230,20 @@ func hasHeader(v *series.View) bool {
 	return slices.ContainsFunc(v.Spec.HTTP, func(r series.HTTPRoute) bool { return r.Name == HeaderRoute })
 }
 
-// weightIn reads the canary weight of the VirtualService of a name.
-func (p Plan) weightIn(service string) func(*series.View) (series.Value, bool) {
-	return func(v *series.View) (series.Value, bool) {
-		if v.Metadata.Name != service {
-			return series.Value{}, false
-		}
-		return p.canaryWeight(v)
-	}
-}
-
-func (p Plan) canaryWeight(v *series.View) (series.Value, bool) {
-	for _, http := range v.Spec.HTTP {
-		for _, r := range http.Route {
-			isCanary := r.Destination.Host == canaryService
-			if p.subsets() {
-				isCanary = r.Destination.Subset == canarySubset
-			}
-			if http.Name == route && isCanary {
-				return series.Number(float64(r.Weight)), true
-			}
-		}
-	}
-	return series.Value{}, false
-}
-
 func derived(name, unit, doc string, value func([]float64) float64, inputs ...string) series.Definition {
 	return series.Definition{Name: name, Unit: unit, Doc: doc, Derive: &series.Derived{Inputs: inputs, Value: value}}
-}
-
-func rollout(name, doc string, value func(*series.View) (series.Value, bool)) series.Definition {
-	return series.Definition{Name: name, Doc: doc, Object: &series.FromObject{Resource: rolloutResource, Value: value}}
 }
 
 // ofVersion is read off the ReplicaSet of a version; 0 while there is none.
 func ofVersion(name, version, doc string, value func(*series.View) float64) series.Definition {
 	return series.Definition{Name: name, Unit: "pods", Doc: doc + " of " + version, Sum: &series.SumOfObjects{
-		Resource: replicaSetResource, Value: func(v *series.View) (float64, bool) {
-			if !isVersion(v, version) {
+		Resource: rollback.ReplicaSets, Value: func(v *series.View) (float64, bool) {
+			if !rollback.IsVersion(v, version) {
 				return 0, false
 			}
 			return value(v), true
 		},
 	}}
-}
-
-func isVersion(v *series.View, version string) bool {
-	return v.Spec.Template.Metadata.Labels[stage.VersionLabel] == version && v.Spec.Replicas != nil
 }
 
 func sizeOf(v *series.View) (float64, bool) {
@@ -301,7 +256,7 @@ func sizeOf(v *series.View) (float64, bool) {
 // selects is the hash in a Service's selector, 0 while the controller has not written any.
 func selects(name, service string) series.Definition {
 	return series.Definition{Name: name, Doc: "hash that " + service + " selects, as a number", Object: &series.FromObject{
-		Resource: serviceResource, Value: func(v *series.View) (series.Value, bool) { return digest(selected(v)), v.Metadata.Name == service },
+		Resource: rollback.Services, Value: func(v *series.View) (series.Value, bool) { return digest(selected(v)), v.Metadata.Name == service },
 	}}
 }
 
@@ -317,7 +272,7 @@ func selected(v *series.View) string {
 // inSubset is the hash in a subset of the DestinationRule.
 func inSubset(name, subset string) series.Definition {
 	return series.Definition{Name: name, Doc: "hash of the subset " + subset + ", as a number", Object: &series.FromObject{
-		Resource: destinationRuleResource, Value: func(v *series.View) (series.Value, bool) {
+		Resource: rollback.DestinationRules, Value: func(v *series.View) (series.Value, bool) {
 			i := slices.IndexFunc(v.Spec.Subsets, func(s series.Subset) bool { return s.Name == subset })
 			if i < 0 {
 				return series.Value{}, false
@@ -327,23 +282,5 @@ func inSubset(name, subset string) series.Definition {
 	}}
 }
 
-func logged(name, doc, expression string) series.Definition {
-	return series.Definition{Name: name, Doc: doc, Log: &series.FromLog{Component: argorollouts.Name, Match: regexp.MustCompile(expression)}}
-}
-
-// digest makes a number of a hash, as series are computed from numbers.
-func digest(hash string) series.Value {
-	if hash == "" {
-		return series.Number(0)
-	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(hash))
-	return series.Number(float64(h.Sum32()))
-}
-
-func truth(b bool) series.Value {
-	if b {
-		return series.Number(1)
-	}
-	return series.Number(0)
-}
+// digest is a hash as a value of a series.
+func digest(hash string) series.Value { return series.Number(float64(rollback.Digest(hash))) }

@@ -12,6 +12,7 @@ import (
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/harness/stage"
+	"reckon.dev/reckon/scenarios/rollback"
 )
 
 // A state is what the objects of the drill say, as far as a stop of the model does too.
@@ -27,15 +28,15 @@ type state struct {
 // now is the state as it was recorded last.
 func (s *script) now() state {
 	out := state{weights: map[string]int{}, sets: map[string]series.View{}, versions: map[string]string{}, selectors: map[string]string{}}
-	s.each(rolloutResource, func(v series.View) { out.rollout = v })
-	s.each(replicaSetResource, func(v series.View) {
+	s.each(rollback.Rollouts, func(v series.View) { out.rollout = v })
+	s.each(rollback.ReplicaSets, func(v series.View) {
 		version := v.Spec.Template.Metadata.Labels[stage.VersionLabel]
 		out.sets[version] = v
 		out.versions[v.Metadata.Labels[hashLabel]] = version
 	})
-	s.each(serviceResource, func(v series.View) { out.selectors[v.Metadata.Name] = selected(&v) })
-	s.each(virtualServiceResource, func(v series.View) {
-		if weight, ok := s.canaryWeight(&v); ok {
+	s.each(rollback.Services, func(v series.View) { out.selectors[v.Metadata.Name] = selected(&v) })
+	s.each(rollback.VirtualServices, func(v series.View) {
+		if weight, ok := rollback.WeightIn(v.Metadata.Name, s.Spec.Routing)(&v); ok {
 			out.weights[v.Metadata.Name] = int(weight.Num)
 		}
 		out.header = out.header || hasHeader(&v)
@@ -81,7 +82,7 @@ func (st state) differs(p Plan, want rollouts.Row) string {
 		note("preview", st.versions[st.selectors[previewService]], want.Preview)
 		return strings.Join(out, ", ")
 	}
-	note("weight", st.weights[name], want.Weight)
+	note("weight", st.weights[rollback.Name], want.Weight)
 	note("second weight", st.weights[secondName], want.Second)
 	note("header", st.header, want.Header)
 	if i := st.rollout.Status.CurrentStepIndex; i != nil {

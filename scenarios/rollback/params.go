@@ -75,7 +75,7 @@ func (p Params) app() stage.App {
 // host is the Service that requests are sent to.
 func (p Params) host() string {
 	if rollouts.Routing(p.Routing) == rollouts.RoutingServices {
-		return stableService
+		return StableService
 	}
 	return Name
 }

@@ -32,11 +32,11 @@ const (
 // requestDefinitions are the series of requests and of the weight on its way to them.
 func (p Params) requestDefinitions() []series.Definition {
 	defs := []series.Definition{
-		rollout(StatusWeight, "canary weight in the status", func(v *series.View) (series.Value, bool) {
+		OfRollout(StatusWeight, "canary weight in the status", func(v *series.View) (series.Value, bool) {
 			return series.Number(float64(v.Status.Canary.Weights.Canary.Weight)), v.Status.CurrentPodHash != ""
 		}),
 		{Name: Rest, Unit: "%", Doc: "stable weight as istiod delivered it", Sample: &series.FromSample{
-			Series: recording.DeliveredWeight, Labels: map[string]string{"route": route, "target": p.target(stableService, stableSubset)}, Resource: recording.Delivered,
+			Series: recording.DeliveredWeight, Labels: map[string]string{"route": Route, "target": p.target(StableService, StableSubset)}, Resource: recording.Delivered,
 		}},
 		// What the stable target does not get: istiod leaves a target of weight 0 out.
 		derived(Delivered, "%", "canary weight as istiod delivered it", func(in []float64) float64 { return 100 - in[0] }, Rest),
@@ -77,12 +77,12 @@ func TemplateHash(version string) series.Definition {
 
 // CanaryTarget is the hash that the canary Service or subset leads to.
 func (p Params) CanaryTarget() series.Definition {
-	return p.leadsTo(CanaryHash, p.target(canaryService, canarySubset))
+	return p.leadsTo(CanaryHash, p.target(CanaryService, CanarySubset))
 }
 
 // StableTarget is the hash that the stable Service or subset leads to.
 func (p Params) StableTarget() series.Definition {
-	return p.leadsTo(StableHash, p.target(stableService, stableSubset))
+	return p.leadsTo(StableHash, p.target(StableService, StableSubset))
 }
 
 // leadsTo is the hash in a Service's selector or in a subset's labels, as a
@@ -117,7 +117,7 @@ func Digest(hash string) int {
 
 // old are the requests that are meant for v1.
 func (p Params) old() judge.Aim {
-	return judge.Aim{Client: stage.GRPC, Version: Old, Targets: []string{p.target(canaryService, canarySubset)}}
+	return judge.Aim{Client: stage.GRPC, Version: Old, Targets: []string{p.target(CanaryService, CanarySubset)}}
 }
 
 // Times that the weight may take on its way, and where they are from.

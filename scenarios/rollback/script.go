@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
-	"golang.org/x/mod/semver"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,9 +57,7 @@ type Script struct {
 // NewScript makes the script of a run.
 func NewScript(p Params, st *stage.Stage) *Script {
 	version := st.Versions[scenario.ArgoRollouts]
-	return &Script{Params: p, Stage: st, Commands: argorollouts.Commands{
-		Client: st.Client, UnpauseOnFull: semver.Compare(version, "v1.9.0") >= 0,
-	}}
+	return &Script{Params: p, Stage: st, Commands: argorollouts.CommandsOf(st.Client, version)}
 }
 
 // SetUp brings v1 up, promotes v2 and, unless the drill wants v1 still running,
@@ -113,12 +110,12 @@ func (s *Script) upgrade(ctx context.Context) error {
 	if err := s.atRest(ctx); err != nil {
 		return err
 	}
-	before, err := current(ctx, s.Stage)
+	before, err := Present(ctx, s.Stage)
 	if err != nil {
 		return err
 	}
 	hash := before.Status.CurrentPodHash
-	if err := s.applyTemplate(ctx, New); err != nil {
+	if err := ApplyTemplate(ctx, s.Stage, New); err != nil {
 		return err
 	}
 	if err := s.mustReach(ctx, "v2 wanted", Rollouts, controlLimit, wants(hash)); err != nil {
@@ -133,7 +130,7 @@ func (s *Script) upgrade(ctx context.Context) error {
 func (s *Script) oldGone(ctx context.Context) error {
 	limit := s.setUpLimit() + time.Duration(s.Params.ScaleDownDelay)*time.Second
 	err := s.mustReach(ctx, "v1 at 0 pods", ReplicaSets, limit, func(v *series.View) bool {
-		return isVersion(v, Old) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
+		return IsVersion(v, Old) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
 	})
 	// Not earlier: with subset routing, v1.8.2 fails every pass while a pod of
 	// an old ReplicaSet is unavailable, and so never scales it down
@@ -147,7 +144,7 @@ func (s *Script) oldGone(ctx context.Context) error {
 // served waits until the requests are v2's: with subset routing, v1.8.2 and v1.9
 // may promote it and move the subset only with the next try, up to 10 s later.
 func (s *Script) served(ctx context.Context) error {
-	ro, err := current(ctx, s.Stage)
+	ro, err := Present(ctx, s.Stage)
 	if err != nil {
 		return err
 	}
@@ -185,11 +182,11 @@ func (s *Script) Rollback(ctx context.Context) error {
 		}
 	}
 	return s.Stage.Step(ctx, StepRollback, func(ctx context.Context) error {
-		before, err := current(ctx, s.Stage)
+		before, err := Present(ctx, s.Stage)
 		if err != nil {
 			return err
 		}
-		if err := s.applyTemplate(ctx, Old); err != nil {
+		if err := ApplyTemplate(ctx, s.Stage, Old); err != nil {
 			return err
 		}
 		return s.Stage.Until(ctx, "v1 wanted", Rollouts, controlLimit, wants(before.Status.CurrentPodHash))
@@ -251,7 +248,7 @@ func (s *Script) promoted(ctx context.Context) error {
 		if err != nil || done {
 			return err
 		}
-		ro, err := current(ctx, s.Stage)
+		ro, err := Present(ctx, s.Stage)
 		if err != nil {
 			return err
 		}
@@ -294,7 +291,7 @@ func (s *Script) settle(ctx context.Context) error {
 		loser = Old
 	}
 	err := s.Stage.Until(ctx, loser+" at 0 pods", ReplicaSets, limit, func(v *series.View) bool {
-		return isVersion(v, loser) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
+		return IsVersion(v, loser) && *v.Spec.Replicas == 0 && v.Status.Replicas == 0
 	})
 	if err != nil {
 		return err
@@ -316,7 +313,7 @@ func (s *Script) settle(ctx context.Context) error {
 
 // PromoteFull sends promote --full for the Rollout as it is now.
 func (s *Script) PromoteFull(ctx context.Context) error {
-	ro, err := current(ctx, s.Stage)
+	ro, err := Present(ctx, s.Stage)
 	if err != nil {
 		return err
 	}
@@ -332,7 +329,7 @@ func (s *Script) AbortAt(ctx context.Context, w int) error {
 	if err != nil {
 		return err
 	}
-	ro, err := current(ctx, s.Stage)
+	ro, err := Present(ctx, s.Stage)
 	if err != nil {
 		return err
 	}
@@ -348,11 +345,12 @@ func (s *Script) mustReach(ctx context.Context, what, resource string, limit tim
 	return nil
 }
 
-func (s *Script) applyTemplate(ctx context.Context, version string) error {
+// ApplyTemplate applies the template of a version to the Rollout.
+func ApplyTemplate(ctx context.Context, st *stage.Stage, version string) error {
 	body := fmt.Sprintf(`{"spec":{"template":{"metadata":{"labels":{%q:%q}}}}}`, stage.VersionLabel, version)
 	ro := &v1alpha1.Rollout{}
-	ro.Namespace, ro.Name = s.Stage.Namespace, Name
-	if err := s.Stage.Client.Patch(ctx, ro, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+	ro.Namespace, ro.Name = st.Namespace, Name
+	if err := st.Client.Patch(ctx, ro, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
 		return fmt.Errorf("applying %s: %w", version, err)
 	}
 	return nil
@@ -371,6 +369,7 @@ func wants(not string) func(*series.View) bool {
 	return func(v *series.View) bool { return v.Status.CurrentPodHash != "" && v.Status.CurrentPodHash != not }
 }
 
-func isVersion(v *series.View, version string) bool {
+// IsVersion says whether that is the ReplicaSet of a version.
+func IsVersion(v *series.View, version string) bool {
 	return v.Spec.Template.Metadata.Labels[stage.VersionLabel] == version && v.Spec.Replicas != nil
 }

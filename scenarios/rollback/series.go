@@ -43,18 +43,18 @@ func Available(version string) string { return "available." + version }
 func (p Params) Definitions() []series.Definition {
 	defs := []series.Definition{
 		{Name: Weight, Unit: "%", Doc: "canary weight of the VirtualService", Object: &series.FromObject{Resource: VirtualServices, Value: p.CanaryWeight}},
-		rollout(Index, "status.currentStepIndex", func(v *series.View) (series.Value, bool) {
+		OfRollout(Index, "status.currentStepIndex", func(v *series.View) (series.Value, bool) {
 			if v.Status.CurrentStepIndex == nil {
 				return series.Value{}, false
 			}
 			return series.Number(float64(*v.Status.CurrentStepIndex)), true
 		}),
-		rollout(Phase, "status.phase", func(v *series.View) (series.Value, bool) { return series.Text(v.Status.Phase), v.Status.Phase != "" }),
-		rollout(Promoted, "1 when the wanted ReplicaSet is the stable one", func(v *series.View) (series.Value, bool) {
+		OfRollout(Phase, "status.phase", func(v *series.View) (series.Value, bool) { return series.Text(v.Status.Phase), v.Status.Phase != "" }),
+		OfRollout(Promoted, "1 when the wanted ReplicaSet is the stable one", func(v *series.View) (series.Value, bool) {
 			return Truth(v.Status.StableRS == v.Status.CurrentPodHash), v.Status.CurrentPodHash != ""
 		}),
-		rollout(Abort, "status.abort", func(v *series.View) (series.Value, bool) { return Truth(v.Status.Abort), true }),
-		rollout(Condition, "1 while the condition Progressing has the reason RolloutAborted", abortCondition),
+		OfRollout(Abort, "status.abort", func(v *series.View) (series.Value, bool) { return Truth(v.Status.Abort), true }),
+		OfRollout(Condition, "1 while the condition Progressing has the reason RolloutAborted", abortCondition),
 		OfLog(Completed, "reason of a completed update", `"msg":"Rollout completed update to revision \d+ \([^)]*\): ([^"]+)"`),
 		OfLog(Aborted, "RolloutAborted events", `"event_reason":"RolloutAborted"`),
 		OfLog(Events, "messages of the controller's events", `"event_reason":"[^"]*","level":"[^"]*","msg":"([^"]*)"`),
@@ -80,16 +80,27 @@ func (p Params) overload(in []float64) float64 {
 
 // CanaryWeight reads the canary weight off a VirtualService.
 func (p Params) CanaryWeight(v *series.View) (series.Value, bool) {
-	if v.Metadata.Name != Name {
-		return series.Value{}, false
+	return WeightIn(Name, rollouts.Routing(p.Routing))(v)
+}
+
+// WeightIn reads the canary weight off the VirtualService of a name.
+func WeightIn(name string, routing rollouts.Routing) func(*series.View) (series.Value, bool) {
+	return func(v *series.View) (series.Value, bool) {
+		if v.Metadata.Name != name {
+			return series.Value{}, false
+		}
+		return canaryWeight(v, routing)
 	}
+}
+
+func canaryWeight(v *series.View, routing rollouts.Routing) (series.Value, bool) {
 	for _, http := range v.Spec.HTTP {
 		for _, r := range http.Route {
-			isCanary := r.Destination.Host == canaryService
-			if rollouts.Routing(p.Routing) == rollouts.RoutingSubsets {
-				isCanary = r.Destination.Subset == canarySubset
+			isCanary := r.Destination.Host == CanaryService
+			if routing == rollouts.RoutingSubsets {
+				isCanary = r.Destination.Subset == CanarySubset
 			}
-			if http.Name == route && isCanary {
+			if http.Name == Route && isCanary {
 				return series.Number(float64(r.Weight)), true
 			}
 		}
@@ -97,7 +108,8 @@ func (p Params) CanaryWeight(v *series.View) (series.Value, bool) {
 	return series.Value{}, false
 }
 
-func rollout(name, doc string, value func(*series.View) (series.Value, bool)) series.Definition {
+// OfRollout is a series of the Rollout.
+func OfRollout(name, doc string, value func(*series.View) (series.Value, bool)) series.Definition {
 	return series.Definition{Name: name, Doc: doc, Object: &series.FromObject{Resource: Rollouts, Value: value}}
 }
 

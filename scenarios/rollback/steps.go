@@ -218,7 +218,7 @@ func (s Step) api() v1alpha1.CanaryStep {
 	out := v1alpha1.CanaryStep{}
 	switch {
 	case s.SetWeight != nil:
-		out.SetWeight = int32p(*s.SetWeight)
+		out.SetWeight = new(int32(*s.SetWeight))
 	case s.Pause != nil:
 		out.Pause = &v1alpha1.RolloutPause{}
 		if d := s.Pause.Duration; d != nil {
@@ -229,16 +229,11 @@ func (s Step) api() v1alpha1.CanaryStep {
 		c := s.SetCanaryScale
 		out.SetCanaryScale = &v1alpha1.SetCanaryScale{MatchTrafficWeight: c.MatchTrafficWeight}
 		if c.Replicas != nil {
-			out.SetCanaryScale.Replicas = int32p(*c.Replicas)
+			out.SetCanaryScale.Replicas = new(int32(*c.Replicas))
 		}
 		if c.Weight != nil {
-			out.SetCanaryScale.Weight = int32p(*c.Weight)
+			out.SetCanaryScale.Weight = new(int32(*c.Weight))
 		}
 	}
 	return out
-}
-
-func int32p(n int) *int32 {
-	out := int32(n)
-	return &out
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/mod/semver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,9 +71,7 @@ func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
 		return fmt.Errorf("the manifests below %s are not those that the run was planned for: plan it again", p.Fleet)
 	}
 	last := p.legs()[len(p.legs())-1].to
-	s := &script{Params: p, st: st, fleet: f, members: p.Inventory.Members, commands: argorollouts.Commands{
-		Client: st.Client, UnpauseOnFull: semver.Compare(scenario.ModelVersion(last), "v1.9.0") >= 0,
-	}}
+	s := &script{Params: p, st: st, fleet: f, members: p.Inventory.Members, commands: argorollouts.CommandsOf(st.Client, scenario.ModelVersion(last))}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	bound := s.bindPods(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+	"golang.org/x/mod/semver"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +19,11 @@ type Commands struct {
 	// CLI is the plugin version whose patches are sent; they differ in one
 	// point only: from 1.9 on, a full promotion also unpauses.
 	UnpauseOnFull bool
+}
+
+// CommandsOf are those of the plugin of a version.
+func CommandsOf(c client.Client, version string) Commands {
+	return Commands{Client: c, UnpauseOnFull: semver.Compare(version, "v1.9.0") >= 0}
 }
 
 // Abort sends `kubectl argo rollouts abort`: abort/abort.go:20 (v1.8.2).
