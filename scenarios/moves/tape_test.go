@@ -1,8 +1,6 @@
 package moves_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 
-	"reckon.dev/reckon/harness/component/argorollouts"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/recording"
@@ -19,55 +16,19 @@ import (
 	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/moves"
 	"reckon.dev/reckon/scenarios/rollback"
+	"reckon.dev/reckon/scenarios/rollback/rollbacktest"
 )
 
 // tape writes the recording that a controller which acts as a trace of the model says
 // would leave.
 type tape struct {
-	t    testing.TB
-	w    *recording.Writer
+	*rollbacktest.Tape
 	plan moves.Plan
-	at   time.Duration
-	rv   uint64
 }
 
-type obj = map[string]any
+type obj = rollbacktest.Obj
 
-func (tp *tape) fact(f recording.Fact) {
-	tp.at += 10 * time.Millisecond
-	f.T = int64(tp.at)
-	if err := tp.w.Append(f); err != nil {
-		tp.t.Fatal(err)
-	}
-}
-
-func (tp *tape) object(resource, name string, body obj) {
-	if body["metadata"] == nil {
-		body["metadata"] = obj{"name": name}
-	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		tp.t.Fatal(err)
-	}
-	tp.rv++
-	tp.fact(recording.Fact{Object: &recording.Object{Change: recording.Modified, Resource: resource, Namespace: "drill", Name: name, RV: tp.rv, Body: raw}})
-}
-
-func (tp *tape) step(name, phase string) {
-	tp.fact(recording.Fact{Step: &recording.Step{Name: name, Phase: phase}})
-}
-
-func (tp *tape) log(line obj) {
-	text, err := json.Marshal(line)
-	if err != nil {
-		tp.t.Fatal(err)
-	}
-	tp.fact(recording.Fact{Log: &recording.Log{Component: argorollouts.Name, Line: string(text)}})
-}
-
-func (tp *tape) alive() {
-	tp.fact(recording.Fact{Sample: &recording.Sample{Series: "process_cpu_seconds_total", Value: tp.at.Seconds()}})
-}
+func (tp *tape) say(message string) { tp.Log(fmt.Sprintf(`{"level":"info","msg":%q}`, message)) }
 
 // hash is that of a version.
 func hash(version string) string {
@@ -78,34 +39,25 @@ func hash(version string) string {
 }
 
 func (tp *tape) replicaSet(version string, size, available int) {
-	tp.object("replicasets.apps", "drill-"+version, obj{
-		"metadata": obj{"name": "drill-" + version, "labels": obj{v1alpha1.DefaultRolloutUniqueLabelKey: hash(version)}},
-		"spec":     obj{"replicas": size, "template": obj{"metadata": obj{"labels": obj{stage.VersionLabel: version}}}},
-		"status":   obj{"availableReplicas": available, "replicas": size},
+	tp.Object(rollback.ReplicaSets, "drill-"+version, map[string]string{v1alpha1.DefaultRolloutUniqueLabelKey: hash(version)}, obj{
+		"spec":   obj{"replicas": size, "template": obj{"metadata": obj{"labels": obj{stage.VersionLabel: version}}}},
+		"status": obj{"availableReplicas": available, "replicas": size},
 	})
 }
 
 func (tp *tape) service(name, version string) {
-	tp.object("services", name, obj{"spec": obj{"selector": obj{"app": "drill", v1alpha1.DefaultRolloutUniqueLabelKey: hash(version)}}})
+	tp.Object(rollback.Services, name, nil, obj{"spec": obj{"selector": obj{"app": "drill", v1alpha1.DefaultRolloutUniqueLabelKey: hash(version)}}})
 }
 
 func (tp *tape) subsets() bool { return tp.plan.Spec.Routing == rollouts.RoutingSubsets }
 
-func (tp *tape) weight(w int) {
-	canary, stable := obj{"host": "drill-canary"}, obj{"host": "drill-stable"}
-	if tp.subsets() {
-		canary, stable = obj{"host": "drill", "subset": "canary"}, obj{"host": "drill", "subset": "stable"}
-	}
-	tp.object("virtualservices.networking.istio.io", "drill", obj{"spec": obj{"http": []obj{{"name": "primary", "route": []obj{
-		{"destination": stable, "weight": 100 - w}, {"destination": canary, "weight": w},
-	}}}}})
-}
+func (tp *tape) weight(w int) { tp.Weight(tp.plan.Spec.Routing, w) }
 
 func (tp *tape) rule(s rollouts.Subsets) {
 	subset := func(name, version string) obj {
 		return obj{"name": name, "labels": obj{v1alpha1.DefaultRolloutUniqueLabelKey: hash(version)}}
 	}
-	tp.object("destinationrules.networking.istio.io", "drill", obj{"spec": obj{"subsets": []obj{subset("stable", s.Stable), subset("canary", s.Canary)}}})
+	tp.Object(rollback.DestinationRules, rollback.Name, nil, obj{"spec": obj{"subsets": []obj{subset("stable", s.Stable), subset("canary", s.Canary)}}})
 }
 
 func (tp *tape) status(r rollouts.Row) {
@@ -113,7 +65,7 @@ func (tp *tape) status(r rollouts.Row) {
 	if r.Paused {
 		status["pauseConditions"] = []obj{{"reason": "pause"}}
 	}
-	tp.object("rollouts.argoproj.io", "drill", obj{"spec": obj{"replicas": r.Replicas}, "status": status})
+	tp.Object(rollback.Rollouts, rollback.Name, nil, obj{"spec": obj{"replicas": r.Replicas}, "status": status})
 }
 
 // routes writes the services, the subsets and the weight, in the order of a pass.
@@ -168,7 +120,7 @@ func (tp *tape) row(r, before rollouts.Row) {
 	tp.status(r)
 	for _, e := range r.Events {
 		if reason, ok := strings.CutPrefix(e, rollouts.EventCompleted+": "); ok {
-			tp.log(obj{"level": "info", "msg": fmt.Sprintf("Rollout completed update to revision 3 (%s): %s", r.Current, reason)})
+			tp.say(fmt.Sprintf("Rollout completed update to revision 3 (%s): %s", r.Current, reason))
 		}
 	}
 }
@@ -176,47 +128,30 @@ func (tp *tape) row(r, before rollouts.Row) {
 // play records a trace and reads it into the series of the plan.
 func play(t testing.TB, plan moves.Plan, trace rollouts.Trace) *series.Set {
 	t.Helper()
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, recording.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tp := &tape{t: t, w: w, plan: plan}
+	tp := &tape{Tape: rollbacktest.New(t), plan: plan}
 	before := trace.Start
 	for v := range before.Size {
 		tp.replicaSet(v, before.Size[v], before.Available[v])
 	}
 	tp.routes(before, before, true)
 	tp.status(before)
-	tp.log(obj{"msg": "Patched: {}"})
-	tp.log(obj{"msg": "Rollout completed update to revision 1 (v1): Initial deploy"})
+	tp.say("Patched: {}")
+	tp.say("Rollout completed update to revision 1 (v1): Initial deploy")
 	from, to := plan.Drilled().From, plan.Drilled().To
-	tp.step(from, "begin")
-	tp.log(obj{"msg": "Started syncing rollout"})
+	tp.Step(from, "begin")
+	tp.say("Started syncing rollout")
 	for _, r := range trace.Rows {
 		tp.row(r, before)
 		before = r
 	}
-	tp.step(from, "end")
-	tp.alive()
-	tp.step(to, "begin")
-	for end := tp.at + plan.Quiet; tp.at < end; tp.at += time.Second {
-		tp.alive()
+	tp.Step(from, "end")
+	tp.Alive()
+	tp.Step(to, "begin")
+	for end := tp.At + plan.Quiet; tp.At < end; tp.At += time.Second {
+		tp.Alive()
 	}
-	tp.step(to, "end")
-	if err := w.Close(int64(tp.at)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := recording.NewReader(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	set, err := series.Read(r, plan.Definitions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	tp.Step(to, "end")
+	return tp.Read(plan.Definitions())
 }
 
 func judged(t testing.TB, plan moves.Plan, rules rollouts.Rules, set *series.Set) judge.Verdict {

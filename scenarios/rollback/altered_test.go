@@ -1,8 +1,6 @@
 package rollback_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +8,6 @@ import (
 	"time"
 
 	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/component/argorollouts"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/recording"
@@ -18,44 +15,20 @@ import (
 	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/rollback"
+	"reckon.dev/reckon/scenarios/rollback/rollbacktest"
 )
 
 // tape writes the recording that a controller which acts as a trace of the
 // model says would leave.
 type tape struct {
-	t  testing.TB
-	w  *recording.Writer
-	p  rollback.Params
-	at time.Duration
-	rv uint64
+	*rollbacktest.Tape
+	p rollback.Params
 }
 
-type obj = map[string]any
-
-func (tp *tape) fact(f recording.Fact) {
-	tp.at += 10 * time.Millisecond
-	f.T = int64(tp.at)
-	if err := tp.w.Append(f); err != nil {
-		tp.t.Fatal(err)
-	}
-}
-
-func (tp *tape) object(resource, name string, body obj) {
-	body["metadata"] = obj{"name": name}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		tp.t.Fatal(err)
-	}
-	tp.rv++
-	tp.fact(recording.Fact{Object: &recording.Object{Change: recording.Modified, Resource: resource, Namespace: "drill", Name: name, RV: tp.rv, Body: raw}})
-}
-
-func (tp *tape) step(name, phase string) {
-	tp.fact(recording.Fact{Step: &recording.Step{Name: name, Phase: phase}})
-}
+type obj = rollbacktest.Obj
 
 func (tp *tape) replicaSet(version string, size, available int) {
-	tp.object("replicasets.apps", "drill-"+version, obj{
+	tp.Object(rollback.ReplicaSets, "drill-"+version, nil, obj{
 		"spec":   obj{"replicas": size, "template": obj{"metadata": obj{"labels": obj{stage.VersionLabel: version}}}},
 		"status": obj{"availableReplicas": available},
 	})
@@ -83,77 +56,47 @@ func (tp *tape) row(r, before rollouts.Row) {
 		if reason, ok := strings.CutPrefix(e, rollouts.EventCompleted+": "); ok {
 			line = fmt.Sprintf(`{"level":"info","msg":"Rollout completed update to revision 3 (%s): %s"}`, r.Current, reason)
 		}
-		tp.fact(recording.Fact{Log: &recording.Log{Component: argorollouts.Name, Line: line}})
+		tp.Log(line)
 	}
 }
 
-func (tp *tape) weight(w int) {
-	canary, stable := obj{"host": "drill-canary"}, obj{"host": "drill-stable"}
-	if tp.p.Routing == string(rollouts.RoutingSubsets) {
-		canary, stable = obj{"host": "drill", "subset": "canary"}, obj{"host": "drill", "subset": "stable"}
-	}
-	tp.object("virtualservices.networking.istio.io", "drill", obj{"spec": obj{"http": []obj{{"name": "primary", "route": []obj{
-		{"destination": stable, "weight": 100 - w}, {"destination": canary, "weight": w},
-	}}}}})
-}
+func (tp *tape) weight(w int) { tp.Weight(rollouts.Routing(tp.p.Routing), w) }
 
 func (tp *tape) status(r rollouts.Row) {
 	phase := "Progressing"
 	if r.Stable == r.Current {
 		phase = "Healthy"
 	}
-	tp.object("rollouts.argoproj.io", "drill", obj{"status": obj{
+	tp.Object(rollback.Rollouts, rollback.Name, nil, obj{"status": obj{
 		"phase": phase, "currentPodHash": r.Current, "stableRS": r.Stable, "currentStepIndex": r.Index, "abort": r.Abort,
 	}})
-}
-
-// alive is what a controller that works shows of itself.
-func alive(at time.Duration) recording.Fact {
-	return recording.Fact{Sample: &recording.Sample{Series: "process_cpu_seconds_total", Value: at.Seconds()}}
 }
 
 // play records a trace and reads it into the series of the parameters.
 func play(t testing.TB, p rollback.Params, trace rollouts.Trace) *series.Set {
 	t.Helper()
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, recording.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tp := &tape{t: t, w: w, p: p}
+	tp := &tape{Tape: rollbacktest.New(t), p: p}
 	before := trace.Start
 	tp.weight(before.Weight)
 	for _, v := range []string{rollback.Old, rollback.New} {
 		tp.replicaSet(v, before.Size[v], before.Available[v])
 	}
 	tp.status(before)
-	tp.fact(recording.Fact{Log: &recording.Log{Component: argorollouts.Name, Line: "started"}})
-	tp.step(rollback.StepRollback, "begin")
+	tp.Log("started")
+	tp.Step(rollback.StepRollback, "begin")
 	for _, r := range trace.Rows {
 		tp.row(r, before)
-		tp.at += time.Second
+		tp.At += time.Second
 		before = r
 	}
-	tp.step(rollback.StepRollback, "end")
-	tp.fact(alive(tp.at))
-	tp.step(rollback.StepQuiet, "begin")
-	for end := tp.at + p.Quiet.Std(); tp.at < end; tp.at += time.Second {
-		tp.fact(alive(tp.at))
+	tp.Step(rollback.StepRollback, "end")
+	tp.Alive()
+	tp.Step(rollback.StepQuiet, "begin")
+	for end := tp.At + p.Quiet.Std(); tp.At < end; tp.At += time.Second {
+		tp.Alive()
 	}
-	tp.step(rollback.StepQuiet, "end")
-	if err := w.Close(int64(tp.at)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := recording.NewReader(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	set, err := series.Read(r, p.Definitions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	tp.Step(rollback.StepQuiet, "end")
+	return tp.Read(p.Definitions())
 }
 
 func judged(t testing.TB, p rollback.Params, trace rollouts.Trace, set *series.Set) judge.Verdict {

@@ -4,8 +4,6 @@
 package canarytest
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"reckon.dev/reckon/harness/cluster"
-	"reckon.dev/reckon/harness/component/argorollouts"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/recording"
@@ -23,33 +20,26 @@ import (
 	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/canary"
 	"reckon.dev/reckon/scenarios/rollback"
+	"reckon.dev/reckon/scenarios/rollback/rollbacktest"
 )
 
-type obj = map[string]any
+type obj = rollbacktest.Obj
 
 // tape writes one recording.
 type tape struct {
-	t      testing.TB
-	w      *recording.Writer
+	*rollbacktest.Tape
 	p      canary.Params
-	at     time.Duration
-	rv     uint64
 	passes int
 }
 
 // Play writes the recording of a course and reads it into the series of the prediction.
 func Play(t testing.TB, p canary.Params, c *canary.Course, defs []series.Definition) *series.Set {
 	t.Helper()
-	var file bytes.Buffer
-	w, err := recording.NewWriter(&file, recording.Header{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tp := &tape{t: t, w: w, p: p}
+	tp := &tape{Tape: rollbacktest.New(t), p: p}
 	tp.begin(c.Start)
 	before := c.Start
 	for _, leg := range c.Legs {
-		tp.step(leg.Name, "begin")
+		tp.Step(leg.Name, "begin")
 		for _, r := range leg.Trace.Rows {
 			tp.row(r, before)
 			before = r
@@ -57,22 +47,10 @@ func Play(t testing.TB, p canary.Params, c *canary.Course, defs []series.Definit
 		for range 10 * restless(leg) {
 			tp.flap(before)
 		}
-		tp.step(leg.Name, "end")
+		tp.Step(leg.Name, "end")
 	}
 	tp.quiet(before, c.Legs[len(c.Legs)-1])
-	if err := w.Close(int64(tp.at)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := recording.NewReader(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	set, err := series.Read(r, defs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return set
+	return tp.Read(defs)
 }
 
 func restless(leg canary.Leg) int {
@@ -87,25 +65,25 @@ func (tp *tape) begin(start rollouts.Row) {
 	tp.replicaSet(canary.Old, start.Size[canary.Old], start.Available[canary.Old])
 	tp.targets(start)
 	tp.status(start)
-	tp.log("", "Rollout completed update to revision 1 (v1): Initial deploy")
-	tp.sample("rollout_reconcile_count", map[string]string{"name": rollback.Name}, 0)
-	tp.alive()
+	tp.event("", "Rollout completed update to revision 1 (v1): Initial deploy")
+	tp.Sample("rollout_reconcile_count", map[string]string{"name": rollback.Name}, 0)
+	tp.Alive()
 }
 
 // quiet is the end: a controller that lives, and does nothing unless it cannot rest.
 func (tp *tape) quiet(last rollouts.Row, leg canary.Leg) {
-	tp.alive()
-	tp.step(canary.StepQuiet, "begin")
-	for end := tp.at + tp.p.Quiet.Std(); tp.at < end; tp.at += time.Second {
+	tp.Alive()
+	tp.Step(canary.StepQuiet, "begin")
+	for end := tp.At + tp.p.Quiet.Std(); tp.At < end; tp.At += time.Second {
 		if leg.Trace.Restless() {
 			for range 5 {
 				tp.flap(last)
 			}
-			tp.sample("rollout_reconcile_count", map[string]string{"name": rollback.Name}, float64(tp.passes))
+			tp.Sample("rollout_reconcile_count", map[string]string{"name": rollback.Name}, float64(tp.passes))
 		}
-		tp.alive()
+		tp.Alive()
 	}
-	tp.step(canary.StepQuiet, "end")
+	tp.Step(canary.StepQuiet, "end")
 }
 
 // flap is the canary Service on its way to v2 and back.
@@ -115,7 +93,7 @@ func (tp *tape) flap(r rollouts.Row) {
 	away.CanaryService = canary.New
 	for _, to := range []rollouts.Row{away, r} {
 		tp.targets(to)
-		tp.log(rollouts.EventSwitch, "Switched selector")
+		tp.event(rollouts.EventSwitch, "Switched selector")
 	}
 }
 
@@ -143,79 +121,44 @@ func (tp *tape) row(r, before rollouts.Row) {
 	}
 	tp.status(r)
 	for _, e := range r.Events {
-		tp.log(strings.SplitN(e, ": ", 2)[0], e)
+		tp.event(strings.SplitN(e, ": ", 2)[0], e)
 		if reason, ok := strings.CutPrefix(e, rollouts.EventCompleted+": "); ok {
-			tp.log("", fmt.Sprintf("Rollout completed update to revision 3 (%s): %s", r.Current, reason))
+			tp.event("", fmt.Sprintf("Rollout completed update to revision 3 (%s): %s", r.Current, reason))
 		}
 	}
-	tp.at += time.Second
+	tp.At += time.Second
 }
 
-func (tp *tape) fact(f recording.Fact) {
-	tp.at += 10 * time.Millisecond
-	f.T = int64(tp.at)
-	if err := tp.w.Append(f); err != nil {
-		tp.t.Fatal(err)
-	}
+// event logs an event of the controller.
+func (tp *tape) event(reason, message string) {
+	tp.Log(fmt.Sprintf(`{"event_reason":%q,"level":"info","msg":%q}`, reason, message))
 }
-
-func (tp *tape) object(resource, name string, labels obj, body obj) {
-	tp.rv++
-	body["metadata"] = obj{"name": name, "labels": labels, "resourceVersion": fmt.Sprint(tp.rv)}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		tp.t.Fatal(err)
-	}
-	tp.fact(recording.Fact{Object: &recording.Object{Change: recording.Modified, Resource: resource, Namespace: rollback.Name, Name: name, RV: tp.rv, Body: raw}})
-}
-
-func (tp *tape) step(name, phase string) {
-	tp.fact(recording.Fact{Step: &recording.Step{Name: name, Phase: phase}})
-}
-
-func (tp *tape) log(reason, message string) {
-	tp.fact(recording.Fact{Log: &recording.Log{Component: argorollouts.Name, Line: fmt.Sprintf(`{"event_reason":%q,"level":"info","msg":%q}`, reason, message)}})
-}
-
-func (tp *tape) sample(name string, labels map[string]string, value float64) {
-	tp.fact(recording.Fact{Sample: &recording.Sample{Series: name, Labels: labels, Value: value}})
-}
-
-func (tp *tape) alive() { tp.sample("process_cpu_seconds_total", nil, tp.at.Seconds()) }
 
 const hashLabel = "rollouts-pod-template-hash"
 
 func (tp *tape) replicaSet(version string, size, available int) {
-	tp.object(rollback.ReplicaSets, "drill-"+version, obj{hashLabel: version}, obj{
+	tp.Object(rollback.ReplicaSets, "drill-"+version, map[string]string{hashLabel: version}, obj{
 		"spec":   obj{"replicas": size, "template": obj{"metadata": obj{"labels": obj{stage.VersionLabel: version}}}},
 		"status": obj{"availableReplicas": available},
 	})
 }
 
-func (tp *tape) weight(w int) {
-	canaryTo, stableTo := obj{"host": "drill-canary"}, obj{"host": "drill-stable"}
-	if tp.p.Routing == string(rollouts.RoutingSubsets) {
-		canaryTo, stableTo = obj{"host": "drill", "subset": "canary"}, obj{"host": "drill", "subset": "stable"}
-	}
-	tp.object(rollback.VirtualServices, rollback.Name, nil, obj{"spec": obj{"http": []obj{{"name": "primary", "route": []obj{
-		{"destination": stableTo, "weight": 100 - w}, {"destination": canaryTo, "weight": w},
-	}}}}})
-}
+func (tp *tape) weight(w int) { tp.Weight(rollouts.Routing(tp.p.Routing), w) }
 
 func (tp *tape) targets(r rollouts.Row) {
 	if tp.p.Routing == string(rollouts.RoutingSubsets) {
-		tp.object(rollback.DestinationRules, rollback.Name, nil, obj{"spec": obj{"subsets": []obj{
+		tp.Object(rollback.DestinationRules, rollback.Name, nil, obj{"spec": obj{"subsets": []obj{
 			{"name": "stable", "labels": obj{hashLabel: r.Subsets.Stable}}, {"name": "canary", "labels": obj{hashLabel: r.Subsets.Canary}},
 		}}})
 		return
 	}
 	for name, to := range map[string]string{"drill-stable": r.StableService, "drill-canary": r.CanaryService} {
-		tp.object(rollback.Services, name, nil, obj{"spec": obj{"selector": obj{hashLabel: to}}})
+		tp.Object(rollback.Services, name, nil, obj{"spec": obj{"selector": obj{hashLabel: to}}})
 	}
 }
 
 func (tp *tape) status(r rollouts.Row) {
-	tp.object(rollback.Rollouts, rollback.Name, nil, obj{"status": obj{
+	tp.Object(rollback.Rollouts, rollback.Name, nil, obj{"status": obj{
 		"phase": r.Phase, "currentPodHash": r.Current, "stableRS": r.Stable, "currentStepIndex": r.Index, "abort": r.Abort,
 	}})
 }
