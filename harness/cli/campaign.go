@@ -113,11 +113,21 @@ func (w *work) prepare(ctx context.Context, cells []plan.Cell) error {
 	return buildAll(ctx, w.engine, cells, w.parts)
 }
 
+// close takes down what runs shared, and returns the exit codes of that.
+func (w *work) close(ctx context.Context) []int {
+	err := w.engine.Close(context.WithoutCancel(ctx))
+	w.progress.pin("")
+	if err == nil {
+		return nil
+	}
+	fmt.Fprintf(w.Err, "reckon: %v\n", err)
+	return []int{ExitCleanup}
+}
+
 // carryOut runs the suite and reports the campaign, with what was done of it before.
 func (w *work) carryOut(ctx context.Context, s *suite.Suite, o suite.Options) error {
-	results, err := execute(ctx, s, o)
-	closed := w.engine.Close(context.WithoutCancel(ctx))
-	w.progress.pin("")
+	results, err := surviving(func() ([]suite.Result, error) { return s.Execute(ctx, o) })
+	codes := w.close(ctx)
 	if w.campaign != nil {
 		defer w.campaign.Release()
 	}
@@ -129,11 +139,6 @@ func (w *work) carryOut(ctx context.Context, s *suite.Suite, o suite.Options) er
 			w.hint(nil)
 		}
 		return buildError(ctx, err)
-	}
-	var codes []int
-	if closed != nil {
-		fmt.Fprintf(w.Err, "reckon: %v\n", closed)
-		codes = append(codes, ExitCleanup)
 	}
 	if ctx.Err() != nil && !w.flags.keep { // also when every run had come to its end by then
 		codes = append(codes, ExitAborted)

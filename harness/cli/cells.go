@@ -2,10 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"reckon.dev/reckon/harness/campaign"
 	"reckon.dev/reckon/harness/plan"
@@ -16,9 +12,6 @@ import (
 // verdict. The codes are those of what no verdict tells: an abort, a clean-up that is
 // not complete. The error is that of a build, as it is.
 func (a *app) runAll(ctx context.Context, p *plan.Plan, results string) ([]suite.Result, []int, error) {
-	broken := make(chan os.Signal, 1)
-	signal.Notify(broken, syscall.SIGPIPE) // whoever read our progress may go away: clean up all the same
-	defer signal.Stop(broken)
 	w, err := a.newWork(&runFlags{results: results})
 	if err != nil {
 		return nil, nil, err
@@ -30,13 +23,8 @@ func (a *app) runAll(ctx context.Context, p *plan.Plan, results string) ([]suite
 	w.progress.begin(every.Runs(), every.All(), p.Parallel, campaign.Earlier(results))
 	s := w.suite(p)
 	s.Prepare = w.prepare
-	out, err := s.All(ctx)
-	var codes []int
-	if closed := w.engine.Close(context.WithoutCancel(ctx)); closed != nil {
-		fmt.Fprintf(a.Err, "reckon: %v\n", closed)
-		codes = append(codes, ExitCleanup)
-	}
-	w.progress.pin("")
+	out, err := surviving(func() ([]suite.Result, error) { return s.All(ctx) })
+	codes := w.close(ctx)
 	if err != nil {
 		return nil, codes, err
 	}

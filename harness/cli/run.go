@@ -170,13 +170,13 @@ func (a *app) run(ctx context.Context, arg string, f *runFlags) error {
 	return err
 }
 
-// execute runs the suite. Whoever read our progress may go away meanwhile: that
-// must not cost the clean-up, as a SIGPIPE that is not caught would.
-func execute(ctx context.Context, s *suite.Suite, o suite.Options) ([]suite.Result, error) {
+// surviving runs what must clean up behind itself. Whoever read our progress may go away
+// meanwhile: that must not cost the clean-up, as a SIGPIPE that is not caught would.
+func surviving(run func() ([]suite.Result, error)) ([]suite.Result, error) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
-	return s.Execute(ctx, o)
+	return run()
 }
 
 // Suite is the suite of a plan for callers that bring their own Ginkgo, such

@@ -16,13 +16,19 @@ import (
 // lock that a context could end.
 const poll = 100 * time.Millisecond
 
-// Lock is an exclusive file lock. The kernel drops it when its holder dies,
-// however it dies; the file itself stays, since removing it would let two
-// holders lock two different files of one name.
+// Lock is a file lock. The kernel drops it when its holder dies, however it dies; the
+// file itself stays, since removing it would let two holders lock two different files
+// of one name.
 type Lock struct{ file *os.File }
 
-// Try returns nil without an error if another holds the lock.
-func Try(path string) (*Lock, error) {
+// Try takes an exclusive lock. It returns nil without an error if another holds one.
+func Try(path string) (*Lock, error) { return lock(path, unix.LOCK_EX|unix.LOCK_NB) }
+
+// Share takes a lock that others may share, for which it waits until nobody holds an
+// exclusive one.
+func Share(path string) (*Lock, error) { return lock(path, unix.LOCK_SH) }
+
+func lock(path string, how int) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
@@ -31,7 +37,7 @@ func Try(path string) (*Lock, error) {
 		return nil, err
 	}
 	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err = unix.Flock(int(f.Fd()), how)
 		if !errors.Is(err, unix.EINTR) {
 			break
 		}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"reckon.dev/reckon/harness/filelock"
 )
 
 // networkLabel marks networks of ours.
@@ -61,6 +63,9 @@ func (g *gate) enter(variable, name string) (leave func(), err error) {
 	}), nil
 }
 
+// networkLock is shared while nodes are made, and held alone to take the network away.
+func networkLock(root string) string { return filepath.Join(root, ".network.lock") }
+
 // useNetwork makes the network if need be and keeps it from being removed until
 // the nodes are in it and release is called.
 func (e engine) useNetwork(ctx context.Context, root string) (release func(), err error) {
@@ -69,16 +74,16 @@ func (e engine) useNetwork(ctx context.Context, root string) (release func(), er
 		return func() {}, nil
 	}
 	name := networkName(root)
-	lock, err := lockFile(filepath.Join(root, ".network.lock"), false)
+	lock, err := filelock.Share(networkLock(root))
 	if err != nil {
 		return nil, err
 	}
 	leave, err := network.enter(variable, name)
 	if err != nil {
-		lock.Close()
+		lock.Release()
 		return nil, err
 	}
-	release = sync.OnceFunc(func() { leave(); lock.Close() })
+	release = sync.OnceFunc(func() { leave(); lock.Release() })
 	if err := e.makeNetwork(ctx, root, name); err != nil {
 		release()
 		return nil, err
@@ -100,14 +105,14 @@ func (e engine) makeNetwork(ctx context.Context, root, name string) error {
 // dropNetwork removes the network of a root if it is ours and no cluster uses
 // it, and says whether it did.
 func (e engine) dropNetwork(ctx context.Context, root string) (bool, error) {
-	lock, err := lockFile(filepath.Join(root, ".network.lock"), true)
-	if errors.Is(err, os.ErrNotExist) || (err == nil && lock == nil) {
-		return false, nil // nothing was ever made, or something is being made
+	if _, err := os.Stat(root); errors.Is(err, os.ErrNotExist) {
+		return false, nil // nothing was ever made
 	}
-	if err != nil {
+	lock, err := filelock.Try(networkLock(root))
+	if lock == nil || err != nil { // without an error something is being made
 		return false, err
 	}
-	defer lock.Close()
+	defer lock.Release()
 	out, err := e.run(ctx, "network", "ls", "--quiet", "--filter", "label="+networkLabel+"="+root)
 	if err != nil || out == "" {
 		return false, err

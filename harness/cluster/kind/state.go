@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/process"
 )
@@ -137,32 +135,4 @@ func (s *state) claim(root string) error {
 		return err
 	}
 	return nil
-}
-
-// lockFile takes a lock that the kernel drops when this process ends: shared
-// while something is made, exclusive to take away what all share. It waits for a
-// shared one only; nil means that an exclusive one is not to be had.
-func lockFile(path string, exclusive bool) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	how := unix.LOCK_SH
-	if exclusive {
-		how = unix.LOCK_EX | unix.LOCK_NB
-	}
-	for {
-		err = unix.Flock(int(f.Fd()), how)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err == nil {
-		return f, nil
-	}
-	f.Close()
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, nil
-	}
-	return nil, fmt.Errorf("locking %s: %w", path, err)
 }
