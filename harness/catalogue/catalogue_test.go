@@ -101,7 +101,7 @@ func TestThePageHasWhatWasRecordedAndNothingElse(t *testing.T) {
 	const (
 		row     = "| **≠** | rollback-window[routing=subsets] | weights 0 → 100 → 0 | "
 		first   = "exposure 100, first at 1 available; **overload 20**; not run | "
-		covered = "| a rollback in its window | rollback-window[routing=subsets] of [rollback-versions](#rollback-versions), "
+		covered = "| a rollback in its window | [rollback-versions](#rollback-versions): rollback-window[routing=subsets] "
 	)
 	for name, c := range map[string]struct {
 		list     string
@@ -114,12 +114,12 @@ func TestThePageHasWhatWasRecordedAndNothingElse(t *testing.T) {
 			"| v1.7.2 | v1.8.2 | v1.8.3 | v1.9.2 | v1.10.1 |\n",
 			"10 cells in 2 rows, 1 of them with versions that differ. Recorded: 0; as predicted: 0; otherwise: 0.",
 			"Nowhere: every committed recording is as predicted.",
-			covered + "0 of 5 recorded |  |\n", "| something else | - | **all of it**: no drill does it |\n",
+			covered + "(0 of 5 recorded) |  |\n", "| something else | - | **all of it**: no drill does it |\n",
 		}},
-		"a recording of another version": {list, recorded(t, func(v *judge.Verdict) { v.Components[0].Version = "v1.8.3" }), []string{covered + "0 of 5 recorded"}},
+		"a recording of another version": {list, recorded(t, func(v *judge.Verdict) { v.Components[0].Version = "v1.8.3" }), []string{covered + "(0 of 5 recorded)"}},
 		"a recording": {list, recorded(t, asPredicted), []string{
 			row + first + "exposure 100, first at 2 available; **overload 10**; [11 of 11](baselines/it) | ",
-			"Recorded: 1; as predicted: 1; otherwise: 0.", covered + "1 of 5 recorded",
+			"Recorded: 1; as predicted: 1; otherwise: 0.", covered + "(1 of 5 recorded)",
 		}},
 		"a guard that broke by less": {list, recorded(t, worst(9, judge.Broken)), []string{"**overload 9**; [11 of 11](baselines/it)", "otherwise: 0."}},
 		"a claim that broke": {explained, recorded(t, broken), []string{

@@ -266,19 +266,35 @@ func (p page) coverage(b *strings.Builder) {
 	trackrecord.Row(b, "Situation", "Covered by", "Not covered")
 	trackrecord.Rule(b, 3)
 	for _, s := range p.Situations {
-		var by []string
-		for _, name := range s.Rows {
-			drill, row, _ := strings.Cut(name, "/")
-			run := 0
-			for _, sq := range p.lines[name] {
-				run += min(1, len(sq.runs))
-			}
-			by = append(by, fmt.Sprintf("%s of [%s](#%s), %d of %d recorded", trackrecord.Escaped(row), drill, drill, run, len(p.lines[name])))
+		by, lacks := p.by(s.Rows), s.Lacks
+		if len(s.Rows) == 0 {
+			by, lacks = "-", "**all of it**: "+lacks
 		}
-		lacks := s.Lacks
-		if len(by) == 0 {
-			by, lacks = []string{"-"}, "**all of it**: "+lacks
-		}
-		trackrecord.Row(b, trackrecord.Escaped(s.What), strings.Join(by, "; "), trackrecord.Escaped(lacks))
+		trackrecord.Row(b, trackrecord.Escaped(s.What), by, trackrecord.Escaped(lacks))
 	}
+}
+
+// by lists rows below their drills, each with how many of its cells are recorded.
+func (p page) by(rows []string) string {
+	var out strings.Builder
+	last := ""
+	for _, name := range rows {
+		drill, row, _ := strings.Cut(name, "/")
+		switch {
+		case drill == last:
+			out.WriteString(", ")
+		case last != "":
+			out.WriteString("; ")
+		}
+		if drill != last {
+			fmt.Fprintf(&out, "[%s](#%s): ", drill, drill)
+		}
+		last = drill
+		run := 0
+		for _, s := range p.lines[name] {
+			run += min(1, len(s.runs))
+		}
+		fmt.Fprintf(&out, "%s (%d of %d recorded)", trackrecord.Escaped(row), run, len(p.lines[name]))
+	}
+	return out.String()
 }
