@@ -58,9 +58,10 @@ bench: components
 nightly:
 	.ci/nightly
 
-# Public issues against committed recordings: results/track-record.md.
+# Public issues, and the cells of drills, against committed recordings:
+# results/track-record.md and results/catalogue.md.
 track-record:
-	$(GO) test ./scenarios -run TestTrackRecord -update
+	$(GO) test ./scenarios -run 'TestTrackRecord|TestCatalogue' -update
 
 # What real controllers did, as committed below results/baselines: a table for
 # each drill, and each run's recording with its verdict, which a test judges again.
