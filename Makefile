@@ -69,9 +69,12 @@ baselines: baselines-rollouts baselines-kubernetes baselines-istiod baselines-is
 
 baselines-rollouts: build
 	rm -rf bin/baselines
-	for drill in rollback-versions rollback-controls rollouts-catalogue-a rollouts-catalogue-b; do \
+	for drill in rollback-versions rollback-controls rollouts-noop; do \
 	  $(RECKON) run $$drill --parallel 4 --results bin/baselines -o markdown > results/baselines/$$drill.md || exit 1; done
+	for drill in rollouts-catalogue-a rollouts-catalogue-b; do \
+	  $(RECKON) run $$drill --parallel 4 --results bin/baselines > bin/$$drill.txt || exit 1; done
 	$(KEEP)
+	$(MAKE) track-record
 
 baselines-kubernetes: build
 	rm -rf bin/baselines

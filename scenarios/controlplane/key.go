@@ -42,7 +42,7 @@ func NewKey(f Fleet, in scenario.Input) Key {
 
 // Prediction has what every scenario says, with the connections there are at the
 // end. Claims of the stimulus go between: see the methods.
-func (k Key) Prediction(limits map[string]float64) judge.Prediction {
+func (k Key) Prediction(limits map[string]float64, n Nominal) judge.Prediction {
 	notes := []string{"The judge plays the model with the times at which replicas really were Ready: those are the machine's."}
 	if k.led != nil {
 		notes = append(notes, "And with the rules that kube-proxy wrote, and when it wrote them: they lead connections, and are behind.")
@@ -52,7 +52,7 @@ func (k Key) Prediction(limits map[string]float64) judge.Prediction {
 		Notes:       notes,
 		Definitions: append(series.FleetDefinitions(), withoutDefinition()),
 		Computed:    k.replay.computed,
-		Guards:      k.guards(limits),
+		Guards:      k.guards(limits, n.worst),
 		Chart:       k.chart(),
 	}
 }
@@ -185,11 +185,11 @@ const (
 	usualHottest = 2
 )
 
-func (k Key) guards(limits map[string]float64) []judge.Guard {
-	guard := func(id, name string, usual float64) judge.Guard {
-		return judge.Guard{ID: id, Sentence: sentences()[id], Series: name, Limit: judge.LimitOf(limits, id, usual), Window: series.Window{From: StepSteady, To: StepWatch}}
+func (k Key) guards(limits map[string]float64, expected worst) []judge.Guard {
+	guard := func(id, name string, usual, expected float64) judge.Guard {
+		return judge.Guard{ID: id, Sentence: sentences()[id], Series: name, Limit: judge.LimitOf(limits, id, usual), Expected: &expected, Window: series.Window{From: StepSteady, To: StepWatch}}
 	}
-	return []judge.Guard{guard(WithoutGuard, withoutShare, usualWithout), guard(HottestGuard, series.MaxMeanName, usualHottest)}
+	return []judge.Guard{guard(WithoutGuard, withoutShare, usualWithout, expected.without), guard(HottestGuard, series.MaxMeanName, usualHottest, expected.hottest)}
 }
 
 // withoutShare is the series of the guard.

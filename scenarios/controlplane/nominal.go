@@ -27,6 +27,7 @@ const longestBackOff = 30 * time.Second
 // Nominal is the model's fleet with events at nominal times after the stimulus.
 type Nominal struct {
 	bands *mesh.Bands
+	worst worst
 	// before is when the stimulus is, after the begin of the plan.
 	before time.Duration
 }
@@ -46,7 +47,10 @@ func (f Fleet) Nominal(events []mesh.Event) (Nominal, error) {
 	}
 	plan.Readings = mesh.Every(reading, plan.Settled()+f.horizon())
 	var err error
-	n.bands, err = mesh.Simulate(context.Background(), plan, nominalRuns, seed)
+	if n.bands, err = mesh.Simulate(context.Background(), plan, nominalRuns, seed); err != nil {
+		return Nominal{}, err
+	}
+	n.worst, err = worstOf(plan, n.before)
 	return n, err
 }
 

@@ -20,7 +20,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	}
 	k := controlplane.NewKey(p.Fleet, in)
 	typical, longest := n.OutageTexts()
-	out := k.Prediction(in.Guards)
+	out := k.Prediction(in.Guards, n)
 	out.Claims = k.Steady()
 	out.Claims = append(out.Claims,
 		k.Spread(StepEvict, n.SpreadText(), mesh.RulePlateau, mesh.RuleWave),

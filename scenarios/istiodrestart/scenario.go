@@ -113,7 +113,14 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	}
 	k := controlplane.NewKey(p.Fleet, in)
 	typical, longest := n.OutageTexts()
-	out := k.Prediction(in.Guards)
+	out := k.Prediction(in.Guards, n)
+	// New replicas get Ready before old ones leave, and not all at the same time: for
+	// that moment the nominal instants say nothing.
+	for i := range out.Guards {
+		if out.Guards[i].ID == controlplane.HottestGuard {
+			out.Guards[i].Expected = nil
+		}
+	}
 	out.Claims = append(k.Steady(),
 		k.Spread(StepRestart, n.SpreadText(), mesh.RuleTerm, mesh.RuleChoice),
 		k.Reconnects(StepRestart, n.RateText(p.Lifetime().Shortest()), mesh.RuleTerm, mesh.RuleEcho),

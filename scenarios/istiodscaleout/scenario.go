@@ -89,7 +89,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 		return judge.Prediction{}, err
 	}
 	k := controlplane.NewKey(p.Fleet, in)
-	out := k.Prediction(in.Guards)
+	out := k.Prediction(in.Guards, n)
 	out.Claims = append(k.Steady(),
 		k.Spread(StepScale, n.SpreadText(), mesh.RuleScaleOut, mesh.RuleHardEnd, mesh.RuleGrowth),
 		k.Reconnects(StepScale, fmt.Sprintf("%.2f 1/s throughout", n.Fleet().ReconnectRate()), mesh.RuleSteadyRate),
