@@ -53,6 +53,7 @@ func (p *Params) play(rules rollouts.Rules) *course {
 		c.past()
 		c.grow("v2 becomes ready after the pause", canary.New)
 	}
+	c.share()
 	c.grow("v1 becomes ready", canary.Old)
 	c.grow("v2 becomes ready after v1", canary.New)
 	c.promote(func() bool { return true })
@@ -65,13 +66,43 @@ func (c *course) turn(name string, leg rollouts.Leg) {
 	c.look()
 }
 
-// grow lets the pods of a version become ready, if any is missing. That takes longer than
-// the autoscaler waits, so it must want nothing meanwhile.
+// grow lets the pods of a version become ready, if any is missing.
 func (c *course) grow(name, version string) {
-	if !c.Machine.Missing(version) {
-		return
+	if c.Machine.Missing(version) {
+		c.growTo(name, version, 0)
 	}
-	c.Do(name, rollouts.Leg{Turn: rollouts.TurnGrow, Version: version})
+}
+
+// share lets pods of v1 become ready until one is missing of those that the rest of the
+// traffic needs (rollout/trafficrouting.go:138, v1.8.2), and then that one.
+func (c *course) share() {
+	rules := rollouts.RulesForGroup(rollouts.Group110)
+	needs := rules.StableNeeds(c.Machine.Spec(), c.weight())
+	for n := max(1, needs-1); n <= needs; n++ {
+		if rs, _ := c.Machine.ReplicaSet(canary.Old); rs.Available < n && n < rs.Size {
+			c.growTo(fmt.Sprintf("%d pods of v1 are ready", n), canary.Old, n)
+		}
+	}
+}
+
+// weight is that of the step, whether or not it is written.
+func (c *course) weight() int {
+	steps, w := c.Machine.Spec().Steps, 0
+	if c.Machine.Status().Index >= len(steps) {
+		return 100
+	}
+	for _, step := range steps[:c.Machine.Status().Index+1] {
+		if step.SetWeight != nil {
+			w = *step.SetWeight
+		}
+	}
+	return w
+}
+
+// growTo lets pods become ready up to a number, 0 for all. That takes longer than the
+// autoscaler waits, so it must want nothing meanwhile.
+func (c *course) growTo(name, version string, most int) {
+	c.Do(name, rollouts.Leg{Turn: rollouts.TurnGrow, Version: version, N: most})
 	for _, r := range c.Legs[len(c.Legs)-1].Trace.Rows {
 		if n := c.autoscaler.SyncExternal(c.load, pods(r)).Current; n != c.autoscaler.Current && c.unclear == "" {
 			c.unclear = fmt.Sprintf("while %s there are %d pods, at which the autoscaler makes %d of %d replicas: the rest would depend on when it looks", name, pods(r), n, c.autoscaler.Current)
