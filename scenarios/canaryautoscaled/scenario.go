@@ -103,11 +103,15 @@ func (p *Params) checkSizes() error {
 // Rollout is the one under drill.
 func (p *Params) Rollout() canary.Rollout { return canary.Rollout{Params: p.Params, Spec: p.Model()} }
 
+// setUp is how long the autoscaler takes to learn of Rollouts and to come to rest. In runs
+// it was 20 s.
+const setUp = 20 * time.Second
+
 // Expected is that of the course, with half a period before each command and a whole one
 // for each answer of the autoscaler.
 func (s Scenario) Expected(params any) time.Duration {
 	p := params.(*Params)
-	d := s.Base.Expected(params) + 2*autoscaled.SyncPeriod
+	d := s.Base.Expected(params) + setUp
 	for _, leg := range p.Course(rollouts.RulesForGroup(rollouts.Group110)).Legs {
 		switch {
 		case commanded(leg):

@@ -132,7 +132,7 @@ func TestParametersThatCannotBeUsedAreRefused(t *testing.T) {
 			p.Load, p.NewLoad = 1000, 1000
 			p.Steps = rollback.Steps{rollback.SetWeight(20), rollback.SetWeight(5), canary.Pause()}
 		}, Says: "steps: while v2 becomes ready there are 11 pods, at which the autoscaler makes 11 of 10 replicas: the rest would depend on when it looks"},
-		"a run that is longer than it remembers": {Change: func(p *Params) { p.Ramp = scenario.Duration(20 * time.Second) }, Says: "ramp: the run would take 8m19s: after 5m0s the autoscaler forgets what it proposed"},
+		"a run that is longer than it remembers": {Change: func(p *Params) { p.Ramp = scenario.Duration(20 * time.Second) }, Says: "ramp: the run would take 8m29s: after 5m0s the autoscaler forgets what it proposed"},
 	})
 }
 

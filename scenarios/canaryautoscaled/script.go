@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	// autoscaleLimit covers the time in which the controller manager learns of a new
-	// kind, which it asks for each 30 s (cmd/kube-controller-manager/app/controllermanager.go:485, v1.37.2).
+	// autoscaleLimit covers the time in which the controller manager learns of a new kind:
+	// it asks each 30 s (cmd/kube-controller-manager/app/controllermanager.go:579, v1.37.2).
 	autoscaleLimit = 75 * time.Second
 	// lookLimit is how long a sync is waited for.
 	lookLimit = 4 * autoscaled.SyncPeriod
