@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"reckon.dev/reckon/harness/catalogue"
 	"reckon.dev/reckon/harness/engine"
 	"reckon.dev/reckon/harness/trackrecord"
 )
@@ -28,17 +29,44 @@ func TestTrackRecord(t *testing.T) {
 	if err := trackrecord.Write(&got, issues, committed(t)); err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(record, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(record)
+	wantCurrent(t, record, got.Bytes())
+}
+
+// TestCatalogue holds results/catalogue.md against the drills and the committed
+// verdicts, and those that are not as predicted against their explanations.
+func TestCatalogue(t *testing.T) {
+	t.Parallel()
+	const list, page = "../results/catalogue.yaml", "../results/catalogue.md"
+	text, err := os.ReadFile(list)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("%s is stale: `make track-record` writes it anew", record)
+	c, err := catalogue.Load(list, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := c.Write(&got, committed(t)); err != nil {
+		t.Fatal(err)
+	}
+	wantCurrent(t, page, got.Bytes())
+}
+
+// wantCurrent compares a committed page with what is made today, and with -update
+// writes it anew.
+func wantCurrent(t *testing.T, page string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(page, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is stale: `make track-record` writes it anew", page)
 	}
 }
 

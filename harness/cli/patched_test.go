@@ -14,20 +14,25 @@ import (
 	"reckon.dev/reckon/harness/judge"
 )
 
-const (
-	patchedVersion = "v1.8.2"
-	// lastWeight is the rule that a rollback takes while its pods become ready:
-	// the weight of the last step. The patch takes no more than what is there.
-	lastWeight = "desiredWeight = *step.SetWeight\n"
-	fairWeight = "desiredWeight = min(*step.SetWeight, 100*c.newRS.Status.AvailableReplicas / *c.rollout.Spec.Replicas)\n"
-)
+const patchedVersion = "v1.8.2"
+
+// patch is one decision of the controller, altered.
+type patch struct{ file, old, new string }
+
+// The weight of the last step is the rule that a rollback takes while its pods become
+// ready. The patch takes no more than what is there.
+var fairWeight = patch{
+	file: "rollout/trafficrouting.go",
+	old:  "desiredWeight = *step.SetWeight\n",
+	new:  "desiredWeight = min(*step.SetWeight, 100*c.newRS.Status.AvailableReplicas / *c.rollout.Spec.Replicas)\n",
+}
 
 // A controller that does not do what the model of its release says is found
 // out. The slow one: it compiles a controller unless the cache has it.
 func TestPatchedControllerBreaksClaims(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	dir := patched(t)
+	dir := patched(t, fairWeight)
 	// Slow enough for a pass of the controller between the two pods.
 	cmd := p.run(small("--set", "ramp=3s", "--version", "argo-rollouts="+dir+"@"+patchedVersion)...)
 	cmd.exits(1)
@@ -53,23 +58,87 @@ func TestPatchedControllerBreaksClaims(t *testing.T) {
 	p.nothingLeft(nil)
 }
 
-// The same patch is what a gate is for: it fails as something that no model predicts.
-func TestGateFindsAPatchedController(t *testing.T) {
+// Forks are what a gate is for: it names the scenario that tells each of them from
+// its release, as something that no model predicts, and no other.
+func TestGateFindsPatchedControllers(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	args := []string{"gate", "argo-rollouts", patchedVersion, patched(t) + "@" + patchedVersion, "--drill", "scenario:rollback-window", "--results", p.results}
-	cmd := p.start(append(args, small("--set", "ramp=3s")[1:]...)...)
+	const drill = "testdata/forks.yaml"
+	p.run(drill, "--version", "argo-rollouts="+patchedVersion).exits(0)
+	scenarios := []string{"rollback-window", "canary-abort", "canary-sizes"}
+	for _, fork := range []struct {
+		name string
+		patch
+		changes, claim string
+	}{
+		{name: "no more weight than pods", patch: fairWeight, changes: "rollback-window", claim: "weights"},
+		{
+			name: "the stable version's missing pods do not matter",
+			patch: patch{
+				file: "rollout/trafficrouting.go",
+				old:  "if !c.checkReplicasAvailable(c.stableRS, weightutil.MaxTrafficWeight(c.rollout)-desiredWeight) {",
+				new:  "if desiredWeight > weightutil.MaxTrafficWeight(c.rollout) {",
+			},
+			changes: "canary-abort", claim: "weight",
+		},
+		{
+			name: "the least number of pods does not matter",
+			patch: patch{
+				file: "utils/replicaset/canary.go",
+				old:  "return max(count, *rollout.Spec.Strategy.Canary.MinPodsPerReplicaSet)",
+				new:  "return count",
+			},
+			changes: "canary-sizes", claim: "size",
+		},
+	} {
+		t.Run(fork.name, func(t *testing.T) {
+			gate := p.start("gate", "argo-rollouts", patchedVersion, patched(t, fork.patch)+"@"+patchedVersion, "--drill", drill,
+				"--baselines="+filepath.Join(p.results, "runs"), "--results", t.TempDir())
+			gate.exits(1)
+			out := gate.stdout.String()
+			for _, scenario := range scenarios {
+				found := strings.Contains(out, "CHANGED, UNKNOWN  "+scenario+"[")
+				if found != (scenario == fork.changes) {
+					t.Errorf("%s found: %v\n%s", scenario, found, out)
+				}
+			}
+			for _, want := range []string{"FAIL", "claim " + fork.claim, "where its model predicts"} {
+				if !strings.Contains(out, want) {
+					t.Errorf("no %q in\n%s", want, out)
+				}
+			}
+		})
+	}
+	p.nothingLeft(nil)
+}
+
+// A version that ends as it starts is what an upgrade is asked about: a claim breaks,
+// and the run counts.
+func TestAVersionThatDoesNotStartBreaksAClaim(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	dir := patched(t, patch{
+		file: "cmd/rollouts-controller/main.go",
+		old:  "log.WithField(\"version\", version.GetVersion()).Info(\"Argo Rollouts starting\")",
+		new:  "log.Fatal(\"the fork does not like its configuration\")",
+	})
+	cmd := p.run("scenario:upgrade-noop", "--set", "from="+patchedVersion, "--set", "to="+dir+"@"+patchedVersion)
 	cmd.exits(1)
-	for _, want := range []string{"FAIL", "CHANGED, UNKNOWN  rollback-window", "claim weights", "where its model predicts"} {
-		if !strings.Contains(cmd.stdout.String(), want) {
-			t.Errorf("no %q in\n%s", want, cmd.stdout.String())
+	v := wantVerdict(t, p.runDirs()[0], judge.Fail)
+	for _, c := range v.Claims {
+		starts := strings.HasPrefix(c.ID, "starts ")
+		if starts != (c.Status == judge.Broken) && !strings.HasPrefix(c.ID, "lives ") {
+			t.Errorf("claim %s: %s, observed %s", c.ID, c.Status, c.Observed)
+		}
+		if starts && !strings.Contains(c.Observed, "does not like its configuration") {
+			t.Errorf("the log of the version is not told: %+v", c)
 		}
 	}
 	p.nothingLeft(nil)
 }
 
-// patched copies the sources of the release and changes one rule.
-func patched(t *testing.T) string {
+// patched copies the sources of the release and alters one decision.
+func patched(t *testing.T, alter patch) string {
 	t.Helper()
 	const module = "github.com/argoproj/argo-rollouts"
 	out, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE").Output()
@@ -99,12 +168,12 @@ func patched(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := filepath.Join(dir, "rollout", "trafficrouting.go")
-	text, err := os.ReadFile(rule)
-	if err != nil || bytes.Count(text, []byte(lastWeight)) != 1 {
-		t.Fatalf("the rule is not where it was: %v", err)
+	file := filepath.Join(dir, filepath.FromSlash(alter.file))
+	text, err := os.ReadFile(file)
+	if err != nil || bytes.Count(text, []byte(alter.old)) != 1 {
+		t.Fatalf("the decision is not where it was: %v", err)
 	}
-	if err := os.WriteFile(rule, bytes.Replace(text, []byte(lastWeight), []byte(fairWeight), 1), 0o644); err != nil {
+	if err := os.WriteFile(file, bytes.Replace(text, []byte(alter.old), []byte(alter.new), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return dir

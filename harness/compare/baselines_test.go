@@ -1,7 +1,10 @@
 package compare_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +12,10 @@ import (
 
 	"reckon.dev/reckon/harness/compare"
 	"reckon.dev/reckon/harness/engine"
+	"reckon.dev/reckon/harness/gate"
+	"reckon.dev/reckon/harness/judge"
+	"reckon.dev/reckon/harness/recording"
+	"reckon.dev/reckon/harness/scenario"
 )
 
 const baselines = "../../results/baselines/"
@@ -108,6 +115,62 @@ func TestHalvesOfOneVersionDoNotDiffer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The same release twice, recorded on different days, is a gate's false alarm if it is
+// any: cells that have several recordings are gated pair by pair.
+func TestOneReleaseAgainstItselfGivesNoAlarm(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("judges many baselines")
+	}
+	pairs := 0
+	for cell, dirs := range repeated(t) {
+		t.Run(cell, func(t *testing.T) {
+			for i, a := range dirs {
+				for _, b := range dirs[i+1:] {
+					pairs++
+					sides, err := compare.Sides("A", recorded(t, a), "B", recorded(t, b), compare.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					decision := gate.Decide(scenario.ArgoRollouts, "A", "B", sides, nil)
+					if len(decision.Cells) != 1 || decision.Outcome != judge.Pass || decision.Cells[0].Class != gate.Unchanged {
+						t.Errorf("%s against %s: %s, %+v", a, b, decision.Outcome, decision.Cells)
+					}
+				}
+			}
+		})
+	}
+	if pairs < 20 {
+		t.Errorf("%d pairs, expected 20 at least", pairs)
+	}
+}
+
+// repeated are the baselines of cells of Argo Rollouts on simulated pods which have
+// several of them, by cell.
+func repeated(t *testing.T) map[string][]string {
+	t.Helper()
+	files, err := filepath.Glob(baselines + "*/verdict.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no verdicts: %v", err)
+	}
+	all := map[string][]string{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v judge.Verdict
+		if err := json.Unmarshal(raw, &v); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if v.Cluster.Provider == "embedded" && slices.ContainsFunc(v.Components, func(c recording.Component) bool { return c.Name == scenario.ArgoRollouts }) {
+			all[v.Cell] = append(all[v.Cell], filepath.Base(filepath.Dir(file)))
+		}
+	}
+	maps.DeleteFunc(all, func(_ string, dirs []string) bool { return len(dirs) < 2 })
+	return all
 }
 
 // A recording against itself differs in nothing, whatever it is of.

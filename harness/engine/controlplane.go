@@ -13,12 +13,10 @@ import (
 	"reckon.dev/reckon/harness/component/incluster"
 	"reckon.dev/reckon/harness/component/istio"
 	"reckon.dev/reckon/harness/model/quota"
-	"reckon.dev/reckon/harness/plan"
 	"reckon.dev/reckon/harness/record"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/stage"
-	"reckon.dev/reckon/harness/toolchain"
 )
 
 // controlPlane is istiod's replicas, wherever they run, and the proxies.
@@ -121,18 +119,16 @@ func limitSampler(replica string, read func() (cgroup.Stat, error)) record.Sampl
 	}}
 }
 
-// istiodOf finds istiod at a version: empty is the cell's. Another one must have
-// been built, which takes longer than any script waits.
-func (r *run) istiodOf(ctx context.Context, version string) (toolchain.Artifact, error) {
-	if version == "" || version == r.cell.Versions[scenario.Istiod] {
-		return r.parts[scenario.Istiod], nil
+// istiodPart is the part that istiod is at a version of the cell's: empty is the first.
+func (r *run) istiodPart(version string) (string, error) {
+	if version == "" {
+		return scenario.Istiod, nil
 	}
-	dir, v := plan.SplitVersion(version)
-	req := toolchain.Request{Component: scenario.Istiod, Version: v, Dir: dir}
-	if !r.engine.Builder.Cached(ctx, req) {
-		return toolchain.Artifact{}, fmt.Errorf("istiod %s is not built: reckon build %s@%s", version, scenario.Istiod, version)
+	part := partOf(r.cell, scenario.Istiod, version)
+	if _, ok := r.parts[part]; !ok {
+		return "", fmt.Errorf("istiod %s is no version of this run", version)
 	}
-	return r.engine.Builder.Build(ctx, req)
+	return part, nil
 }
 
 // census is what is known of which proxies have begun, were admitted, and are

@@ -42,8 +42,12 @@ type podSite struct {
 
 var _ site = (*podSite)(nil)
 
-// user is who programs of ours run as: nobody.
-const user = "65532"
+// userOf is who a component's program runs as in a pod, if it does. Ours is nobody.
+func userOf(component string) (string, bool) {
+	users := map[string]string{scenario.ArgoRollouts: argorollouts.User, scenario.Istiod: istio.User, trafficProgram: "65532"}
+	user, ok := users[component]
+	return user, ok
+}
 
 // equipTimeout is far beyond what installing Istio takes on a busy machine.
 const equipTimeout = 4 * time.Minute
@@ -94,18 +98,14 @@ func (s *podSite) load(ctx context.Context) error {
 		return nil
 	}
 	images := map[string]toolchain.Image{}
-	for component, spec := range map[string]toolchain.ImageSpec{
-		scenario.ArgoRollouts: {User: argorollouts.User},
-		scenario.Istiod:       {User: istio.User},
-		trafficProgram:        {User: user},
-	} {
-		artifact, ok := s.run.parts[component]
+	for part, artifact := range s.run.parts {
+		user, ok := userOf(artifact.Component)
 		if !ok {
 			continue
 		}
 		var err error
-		if images[component], err = s.run.engine.Builder.Image(ctx, artifact, spec); err != nil {
-			return fmt.Errorf("the image of %s: %w", component, err)
+		if images[part], err = s.run.engine.Builder.Image(ctx, artifact, toolchain.ImageSpec{User: user}); err != nil {
+			return fmt.Errorf("the image of %s: %w", part, err)
 		}
 	}
 	s.images = images
@@ -200,23 +200,14 @@ func (s *podSite) sampleThrottling(rec *record.Recorder) error {
 	return nil
 }
 
-// chart has the charts and the image of a version of istiod, which every node has
-// when it returns.
-func (s *podSite) chart(ctx context.Context, version string, c *istio.Config) error {
-	artifact, err := s.run.istiodOf(ctx, version)
+// chart has the charts and the image of a version of istiod, which every node has.
+func (s *podSite) chart(_ context.Context, version string, c *istio.Config) error {
+	part, err := s.run.istiodPart(version)
 	if err != nil {
 		return err
 	}
-	c.Assets, c.Image = artifact.Assets, s.images[scenario.Istiod].Ref
-	if artifact.Version == s.run.parts[scenario.Istiod].Version {
-		return nil
-	}
-	image, err := s.run.engine.Builder.Image(ctx, artifact, toolchain.ImageSpec{User: istio.User})
-	if err != nil {
-		return fmt.Errorf("the image of istiod %s: %w", version, err)
-	}
-	c.Image = image.Ref
-	return s.run.cluster.(cluster.ImageLoader).LoadImages(ctx, image.Path)
+	c.Assets, c.Image = s.run.parts[part].Assets, s.images[part].Ref
+	return nil
 }
 
 // watchIstiod records what becomes of istiod. Its end is not that of the run:

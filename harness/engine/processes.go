@@ -129,12 +129,12 @@ func (s *processSite) controlPlane(ctx context.Context, fail context.CancelCause
 	pulse := newPulse(r.engine.Clock)
 	return &controlPlane{proxies: all, pulse: pulse, istiods: istio.NewProcesses(istio.ProcessConfig{
 		Supervisor: host.Supervisor(), Ports: host.ReservePorts, Dir: host.LogDir(), Kubeconfig: r.cluster.Kubeconfig(), Clock: r.engine.Clock,
-		Binary: func(ctx context.Context, version string) (string, error) {
-			a, err := r.istiodOf(ctx, version)
+		Binary: func(_ context.Context, version string) (string, error) {
+			part, err := r.istiodPart(version)
 			if err != nil {
 				return "", err
 			}
-			return a.Path("pilot-discovery")
+			return r.parts.Path(part, "pilot-discovery")
 		},
 		Observer: r.observer(fail, rec, pulse, fleet.setReady),
 	})}, nil

@@ -96,10 +96,10 @@ func (r *run) resources() []record.Resource {
 	)
 }
 
-// replaces says whether the script puts other versions in a component's place.
+// replaces says whether the script puts other versions in the place of Argo Rollouts.
 func (r *run) replaces() bool {
 	_, ok := r.scenario.(scenario.Upgrader)
-	return ok
+	return ok && r.has(scenario.ArgoRollouts)
 }
 
 // has says whether a component is under test.

@@ -16,17 +16,20 @@ func settleReleases(cell *Cell, s scenario.Scenario, params any) error {
 		return nil
 	}
 	for component, releases := range u.Releases(params) {
+		if releases[0] == "" {
+			releases = slices.Concat([]string{cell.Versions[component]}, releases[1:])
+		}
 		for _, version := range releases {
 			if err := drills.CheckVersion(version); err != nil {
 				return err
 			}
 		}
 		cell.Versions[component] = releases[0]
-		if len(releases) > 1 {
+		if later := slices.DeleteFunc(releases[1:], func(v string) bool { return v == releases[0] }); len(later) > 0 {
 			if cell.Later == nil {
 				cell.Later = map[string][]string{}
 			}
-			cell.Later[component] = releases[1:]
+			cell.Later[component] = later
 		}
 	}
 	return nil

@@ -115,6 +115,28 @@ func (r *Recorder) Sync(ctx context.Context, resources ...string) error {
 	return nil
 }
 
+// Renewal returns a wait for the next time, from now on, that the resource's watches
+// are established anew after a cut: what the server does to them when it changes how
+// it serves the resource. The error of the wait is ErrStopped or that of its ctx.
+func (r *Recorder) Renewal(resource string) (func(context.Context) error, error) {
+	watches := r.find(resource)
+	if len(watches) == 0 {
+		return nil, fmt.Errorf("%s: %w", resource, ErrNotRecorded)
+	}
+	before := make([]int, len(watches))
+	for i, w := range watches {
+		before[i] = w.live.established()
+	}
+	return func(ctx context.Context) error {
+		for i, w := range watches {
+			if err := w.live.await(ctx, func() bool { return w.live.streams > before[i] }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
 func (r *Recorder) find(resource string) []*watch {
 	var out []*watch
 	for _, w := range r.watches {
@@ -193,6 +215,7 @@ type live struct {
 	mu      sync.Mutex
 	objects map[string]*State // by namespace/name
 	reached uint64            // version up to which everything is known
+	streams int               // how often a watch of it was established
 	sign    time.Duration     // of the last sign of life
 	waiters map[*waiter]bool
 	changed chan struct{} // non-nil while somebody awaits any change; closed by it
@@ -220,13 +243,18 @@ func (l *live) apply(s State) {
 	for wt := range l.waiters {
 		waiters = append(waiters, wt)
 	}
-	if l.changed != nil {
-		close(l.changed)
-		l.changed = nil
-	}
+	l.wake()
 	l.mu.Unlock()
 	for _, wt := range waiters {
 		wt.offer(s)
+	}
+}
+
+// wake tells those who await any change of one. Holds the lock.
+func (l *live) wake() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
 	}
 }
 
@@ -315,6 +343,21 @@ func (l *live) lastSign() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sign
+}
+
+// established is how often a watch was.
+func (l *live) established() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.streams
+}
+
+// stream notes that a watch was established.
+func (l *live) stream() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.streams++
+	l.wake()
 }
 
 // end wakes everybody who waits: nothing more will come.

@@ -133,6 +133,7 @@ func (w *watch) open(ctx, openCtx context.Context) (*stream, error) {
 		return nil, err
 	}
 	s.cancel = cancel
+	w.live.stream()
 	return s, nil
 }
 

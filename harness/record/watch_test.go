@@ -71,6 +71,32 @@ func TestEveryVersionIsThereAfterADrop(t *testing.T) {
 	}
 }
 
+func TestARenewalIsTheNextOneFromNowOn(t *testing.T) {
+	g := startedRig(t)
+	g.api.end(endOfData)
+	g.api.awaitWatches(g.ctx, 2)
+	if err := g.Sync(g.ctx); err != nil {
+		t.Fatal(err)
+	}
+	renewed, err := g.Renewal("configmaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	early, cancel := context.WithCancel(g.ctx)
+	cancel()
+	if err := renewed(early); !errors.Is(err, context.Canceled) {
+		t.Errorf("an earlier cut counts as the next renewal: %v", err)
+	}
+	g.api.end(endOfData)
+	if err := renewed(g.ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := g.Renewal("pods"); !errors.Is(err, ErrNotRecorded) {
+		t.Errorf("renewal of what is not recorded: %v", err)
+	}
+	g.finish()
+}
+
 func TestALosslessGapCoversTheBacklog(t *testing.T) {
 	g := startedRig(t)
 	g.api.set("a", "before")

@@ -108,7 +108,8 @@ type Exclusive interface {
 // the place of the first one while their script plays. Their parameters say which.
 type Upgrader interface {
 	// Releases are the versions by component in the order in which the script comes to
-	// them, each once: versions, or directories as in a drill's matrix.
+	// them, each once: versions, or directories as in a drill's matrix. An empty first
+	// one is the cell's own. Nil: with these parameters nothing is replaced.
 	Releases(params any) map[string][]string
 }
 

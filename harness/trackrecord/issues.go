@@ -20,6 +20,9 @@ type Issue struct {
 	// Bad and Good are the versions with and without it, as the report says.
 	Bad  string `json:"bad"`
 	Good string `json:"good"`
+	// Source is what the controller's source says where it does not agree with the
+	// report, with file, line and version; none where it does.
+	Source string `json:"source,omitempty"`
 	// Runs are the cells that show it, none where no drill does.
 	Runs []Run `json:"runs,omitempty"`
 }
@@ -32,6 +35,9 @@ type Run struct {
 	Cell       string `json:"cell"`
 	// Shows are ids of claims and guards.
 	Shows []string `json:"shows"`
+
+	// cell is what Load found.
+	cell plan.Cell
 }
 
 // Load reads the list of issues. Errors name the source and the line.
@@ -46,6 +52,7 @@ func Load(source string, text []byte) ([]Issue, error) {
 	if err := doc.Decode(&list); err != nil {
 		return nil, err
 	}
+	plans := plans{}
 	for i, issue := range list.Issues {
 		at := doc.Root().Find("issues").Index(i)
 		for field, value := range map[string]string{"url": issue.URL, "about": issue.About, "bad": issue.Bad, "good": issue.Good} {
@@ -53,8 +60,9 @@ func Load(source string, text []byte) ([]Issue, error) {
 				return nil, at.Errorf("%s is missing", field)
 			}
 		}
-		for j, run := range issue.Runs {
-			if _, err := run.Planned(); err != nil {
+		for j := range issue.Runs {
+			run := &issue.Runs[j]
+			if run.cell, err = plans.cell(*run); err != nil {
 				return nil, at.Find("runs").Index(j).Errorf("%v", err)
 			}
 			if len(run.Shows) == 0 {
@@ -65,19 +73,26 @@ func Load(source string, text []byte) ([]Issue, error) {
 	return list.Issues, nil
 }
 
-// Planned is the cell as the drill plans it today.
-func (r Run) Planned() (plan.Cell, error) {
-	d, err := drills.Find(r.Drill)
-	if err != nil {
-		return plan.Cell{}, err
+// plans are those of drills and versions of Kubernetes: many runs are cells of a few,
+// and some drills have hundreds of cells.
+type plans map[[2]string]*plan.Plan
+
+// cell is a run's, as its drill plans it today.
+func (p plans) cell(r Run) (plan.Cell, error) {
+	of := [2]string{r.Drill, r.Kubernetes}
+	if p[of] == nil {
+		d, err := drills.Find(r.Drill)
+		if err != nil {
+			return plan.Cell{}, err
+		}
+		if p[of], err = plan.New(d, plan.Overrides{Kubernetes: r.Kubernetes}); err != nil {
+			return plan.Cell{}, err
+		}
 	}
-	p, err := plan.New(d, plan.Overrides{Kubernetes: r.Kubernetes})
-	if err != nil {
-		return plan.Cell{}, err
-	}
-	i := slices.IndexFunc(p.Cells, func(c plan.Cell) bool { return c.Name == r.Cell })
+	cells := p[of].Cells
+	i := slices.IndexFunc(cells, func(c plan.Cell) bool { return c.Name == r.Cell })
 	if i < 0 {
 		return plan.Cell{}, fmt.Errorf("the drill %s has no cell %s", r.Drill, r.Cell)
 	}
-	return p.Cells[i], nil
+	return cells[i], nil
 }

@@ -73,7 +73,8 @@ func TestTheRecordHasWhatWasRecordedAndNothingElse(t *testing.T) {
 		"a recording of another version": {runs, []trackrecord.Recorded{recorded("v1.8.3", 1)}, " | not run | "},
 		"a recording": {runs, []trackrecord.Recorded{recorded("v1.8.2", 1)},
 			cell + "exposure: 100, first at 1 available; overload: worst 20, limit 1.5 | exposure: 100, first at 2 \\| 3 (**BROKEN**); overload: worst 19, above 1.5 for 12.5 s; [recorded](baselines/run-1) | `reckon run "},
-		"several recordings": {runs, []trackrecord.Recorded{recorded("v1.8.2", 2), recorded("v1.8.2", 1)}, "for 12.5 s; [recorded](baselines/run-1), first of 2 | "},
+		"a source that says otherwise": {strings.Replace(runs, "  runs:", "  source: v1 | a.go:7\n  runs:", 1), nil, "#3941](https://github.com/argoproj/argo-rollouts/issues/3941): all traffic to one pod<br>The source says: v1 \\| a.go:7 | v1 \\| v2 | none |"},
+		"several recordings":           {runs, []trackrecord.Recorded{recorded("v1.8.2", 2), recorded("v1.8.2", 1)}, "for 12.5 s; [recorded](baselines/run-1), first of 2 | "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

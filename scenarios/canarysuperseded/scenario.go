@@ -14,7 +14,7 @@ import (
 // Params are the scenario's parameters.
 type Params struct {
 	moves.Canary
-	Course         string            `json:"course" enum:"third,third-then-second,back-to-first,degraded" doc:"what comes while v2 is paused: v3; v3, and after its promotion v2 again; or v1 again. Or nothing, and v2 begins with the pods missing"`
+	Course         string            `json:"course" enum:"third,third-then-second,third-then-first,back-to-first,back-to-older,degraded" doc:"what comes while v2 is paused: v3; v3, and after its promotion v2 or v1 again; or v1 again. Or v2 is promoted, and v1 comes again while v3 is paused. Or nothing, and v2 begins with the pods missing"`
 	MissingPods    int               `json:"missingPods" min:"0" max:"50" doc:"pods of v1 that are not available when that comes; they are back when its own first pods are"`
 	RollbackWindow int               `json:"rollbackWindow" min:"0" max:"100" doc:"rollbackWindow.revisions; 0 leaves rollbackWindow unset"`
 	Quiet          scenario.Duration `json:"quiet" doc:"how long nothing may change after the end"`
@@ -24,7 +24,9 @@ type Params struct {
 const (
 	Third           = "third"
 	ThirdThenSecond = "third-then-second"
+	ThirdThenFirst  = "third-then-first"
 	BackToFirst     = "back-to-first"
+	BackToOlder     = "back-to-older"
 	Degraded        = "degraded"
 )
 
@@ -57,6 +59,8 @@ func (Scenario) Check(params any, versions map[string]string) error {
 	switch {
 	case p.MissingPods > p.Replicas:
 		return scenario.Refuse("missingPods", "%d is more than the %d replicas", p.MissingPods, p.Replicas)
+	case p.MissingPods > 0 && p.Course == BackToOlder:
+		return scenario.Refuse("missingPods", "course %s has no pods of v1 to miss", BackToOlder)
 	case p.MissingPods == 0 && p.Course == Degraded:
 		return scenario.Refuse("missingPods", "course %s needs some", Degraded)
 	case p.MissingPods > 0 && p.DynamicStableScale:
@@ -76,18 +80,37 @@ func (p *Params) Plan() moves.Plan {
 	case Degraded:
 		out.Drill = moves.Join(p.missing(p.MissingPods), p.ToPause(moves.V2), p.missing(0), moves.Promotions(p.Steps))
 	case BackToFirst:
-		out.Drill = moves.Join(p.ToPause(moves.V2), p.missing(p.MissingPods), []rollouts.Move{moves.Deploy(moves.V1)}, p.missing(0))
+		out.Drill = moves.Join(p.ToPause(moves.V2), p.missing(p.MissingPods), p.back(), p.missing(0))
+	case BackToOlder:
+		out.Versions = append(out.Versions, moves.V3)
+		out.SetUp = moves.Join(out.SetUp, p.ToPause(moves.V2), moves.Promotions(p.Steps), p.Gone(), []rollouts.Move{moves.Elapse(apart)})
+		out.Drill = moves.Join(p.ToPause(moves.V3), p.again(moves.V1))
 	default:
 		out.Versions = append(out.Versions, moves.V3)
 		out.Drill = moves.Join(p.ToPause(moves.V2), []rollouts.Move{moves.Elapse(apart)}, p.missing(p.MissingPods),
 			p.ToPause(moves.V3), p.missing(0), moves.Promotions(p.Steps))
 	}
 	out.Drill = append(out.Drill, p.Gone()...)
-	if p.Course == ThirdThenSecond {
-		again := append([]rollouts.Move{moves.Ready(moves.V2, 0), moves.Deploy(moves.V2)}, moves.OneByOne(moves.V2, 0, p.Replicas)...)
-		out.Drill = moves.Join(out.Drill, again, moves.Promotions(p.Steps), p.Gone())
+	if version, again := map[string]string{ThirdThenSecond: moves.V2, ThirdThenFirst: moves.V1}[p.Course]; again {
+		out.Drill = moves.Join(out.Drill, p.again(version), p.Gone())
 	}
 	return out
+}
+
+// again are the moves that apply a version again whose pods are gone, and promote it.
+func (p *Params) again(version string) []rollouts.Move {
+	return moves.Join([]rollouts.Move{moves.Ready(version, 0), moves.Deploy(version)}, moves.OneByOne(version, 0, p.Replicas), moves.Promotions(p.Steps))
+}
+
+// back are the moves that apply the first version again. The pods that
+// dynamicStableScale has taken from it become ready one by one.
+func (p *Params) back() []rollouts.Move {
+	out := []rollouts.Move{moves.Deploy(moves.V1)}
+	if !p.DynamicStableScale {
+		return out
+	}
+	left := rollouts.ShareOf(p.Replicas, 100-*p.Steps[0].SetWeight, 100)
+	return moves.Join([]rollouts.Move{moves.Ready(moves.V1, left)}, out, moves.OneByOne(moves.V1, left, p.Replicas))
 }
 
 // missing takes pods of the first version away, or gives all of them back; nothing where

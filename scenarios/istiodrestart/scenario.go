@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/mod/semver"
+
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/mesh"
@@ -20,6 +22,7 @@ import (
 // Params are the scenario's parameters.
 type Params struct {
 	controlplane.Fleet
+	To       string      `json:"to" doc:"version of istiod that takes the place of the cell's, a release or directory@release; empty: the same again"`
 	MaxSurge share.Share `json:"maxSurge" doc:"how many replicas there may be beyond the others while they are replaced, a number or a percentage, rounded up; the chart's default is 100%"`
 }
 
@@ -29,7 +32,10 @@ const StepRestart = "restart istiod"
 // Scenario is istiod-restart.
 type Scenario struct{ controlplane.Base }
 
-var _ scenario.Scenario = Scenario{}
+var (
+	_ scenario.Scenario = Scenario{}
+	_ scenario.Upgrader = Scenario{}
+)
 
 func (Scenario) Name() string { return "istiod-restart" }
 
@@ -45,10 +51,22 @@ func (Scenario) Defaults() any {
 
 func (Scenario) Check(params any, _ map[string]string) error {
 	p := params.(*Params)
+	if v := scenario.ModelVersion(p.To); p.To != "" && !semver.IsValid(v) {
+		return scenario.Refuse("to", "%q is no version, expected one that `reckon build --list` has, or directory@version", p.To)
+	}
 	if p.MaxSurge.Value < 1 {
 		return scenario.Refuse("maxSurge", "%s lets no replica begin before another has gone, and none goes before: expected at least one replica", p.MaxSurge)
 	}
 	return p.Fleet.Check()
+}
+
+// Releases are the cell's own and the one that takes its place.
+func (Scenario) Releases(params any) map[string][]string {
+	p := params.(*Params)
+	if p.To == "" {
+		return nil
+	}
+	return map[string][]string{scenario.Istiod: {"", p.To}}
 }
 
 func (Scenario) Expected(params any) time.Duration {
@@ -78,7 +96,9 @@ func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
 	return p.Fleet.Script(ctx, st, controlplane.Stimulus{
 		Step: StepRestart, Replicas: p.Replicas, Settled: p.settled(),
 		Do: func(ctx context.Context, st *stage.Stage) error {
-			return st.ControlPlane.Restart(ctx, p.Istiod(), p.surge())
+			spec := p.Istiod()
+			spec.Version = p.To
+			return st.ControlPlane.Restart(ctx, spec, p.surge())
 		},
 	})
 }
