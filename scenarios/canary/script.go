@@ -154,6 +154,9 @@ func (s *Script) move(ctx context.Context, m rollouts.Leg) error {
 	case rollouts.TurnElapse:
 		return nil
 	case rollouts.TurnScale:
+		if s.Scale == nil {
+			return fmt.Errorf("nobody knows how to scale to %d", m.N)
+		}
 		return s.Scale(ctx, m.N)
 	}
 	return s.command(ctx, m.Turn)
