@@ -260,7 +260,7 @@ func (k Key) guards(limits map[string]float64) []judge.Guard {
 	return []judge.Guard{
 		guard(Overload, OverloadLimit, func(r rollouts.Row) float64 { return overload(k.inputs(r)) }, "share of the traffic x replicas / max(available, 1)"),
 		guard(Missing, MissingLimit, func(r rollouts.Row) float64 {
-			return missing(k.inputs(r))
+			return missing(k.inputs(r)[1:])
 		}, "(replicas - available pods of both versions) / replicas"),
 		guard(Nowhere, NowhereLimit, func(r rollouts.Row) float64 { return nowhere(k.inputs(r)) }, "the weight of a version, while it has no available pod"),
 	}

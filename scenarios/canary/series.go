@@ -57,7 +57,7 @@ func (p Params) Definitions() []series.Definition {
 		}},
 		derived(Overload, "x", "load on each available pod of the worse version, in units of its fair share", overload, served()...),
 		derived(Nowhere, "%", "share of the traffic for a version without an available pod", nowhere, served()...),
-		derived(Missing, "%", "pods that are wanted and not available in either version", missing, served()...),
+		derived(Missing, "%", "pods that are wanted and not available in either version", missing, served()[1:]...),
 	)
 	for _, resource := range p.writes() {
 		defs = append(defs, series.Definition{Name: Written(resource), Doc: "last written version of " + resource, Object: &series.FromObject{
@@ -95,7 +95,7 @@ func podShare(in []float64) float64 {
 	return in[1] / (in[0] + in[1]) * 100
 }
 
-// served is what overload, nowhere and missing are computed of.
+// served is what overload and nowhere are computed of, and missing but for the share.
 func served() []string {
 	return []string{Share, rollback.Available(Old), rollback.Available(New), Wanted}
 }
@@ -132,8 +132,9 @@ func nowhere(in []float64) float64 {
 }
 
 func missing(in []float64) float64 {
-	if in[3] == 0 {
+	v1, v2, replicas := in[0], in[1], in[2]
+	if replicas == 0 {
 		return 0
 	}
-	return max(0, in[3]-in[1]-in[2]) / in[3] * 100
+	return max(0, replicas-v1-v2) / replicas * 100
 }

@@ -34,7 +34,7 @@ const (
 )
 
 // externalMetrics is what the stub serves, and the autoscaler asks for
-// (k8s.io/metrics/pkg/apis/external_metrics/v1beta1/types.go:41, v0.37.2).
+// (k8s.io/metrics/pkg/apis/external_metrics/v1beta1/types.go:40, v0.37.2).
 var externalMetrics = autoscaled.Stub{
 	Manifest: "workload/externalmetrics.yaml", Kind: schema.GroupVersionKind{Group: "external.metrics.k8s.io", Version: "v1beta1", Kind: "ExternalMetricValue"},
 }
