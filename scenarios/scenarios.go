@@ -10,6 +10,7 @@ import (
 	"reckon.dev/reckon/scenarios/autoscaledupdate"
 	"reckon.dev/reckon/scenarios/bluegreen"
 	"reckon.dev/reckon/scenarios/canaryabort"
+	"reckon.dev/reckon/scenarios/canaryautoscaled"
 	"reckon.dev/reckon/scenarios/canaryedited"
 	"reckon.dev/reckon/scenarios/canaryprogress"
 	"reckon.dev/reckon/scenarios/canarypromote"
@@ -42,6 +43,7 @@ func All() []scenario.Scenario {
 		canarysizes.Scenario{},
 		canarypromote.Scenario{},
 		canaryprogress.Scenario{},
+		canaryautoscaled.Scenario{},
 		bluegreen.Scenario{},
 		canarysuperseded.Scenario{},
 		canaryedited.Scenario{},

@@ -103,7 +103,8 @@ type Owner struct {
 	Controller bool   `json:"controller"`
 }
 
-// CurrentMetric is one reading of a HorizontalPodAutoscaler, in the order of its metrics.
+// CurrentMetric is one reading of a HorizontalPodAutoscaler, in the order of its metrics:
+// a resource of the pods, or something outside of the cluster.
 type CurrentMetric struct {
 	Resource struct {
 		Name    string `json:"name"`
@@ -111,6 +112,17 @@ type CurrentMetric struct {
 			AverageValue string `json:"averageValue"`
 		} `json:"current"`
 	} `json:"resource"`
+	External struct {
+		Metric struct {
+			Selector struct {
+				MatchLabels map[string]string `json:"matchLabels"`
+			} `json:"selector"`
+		} `json:"metric"`
+		Current struct {
+			AverageValue string `json:"averageValue"`
+			Value        string `json:"value"`
+		} `json:"current"`
+	} `json:"external"`
 }
 
 // Is says whether a condition of the type has the status ("True", "False", "Unknown").

@@ -9,7 +9,7 @@ import (
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/series"
-	"reckon.dev/reckon/scenarios/autoscaledupdate"
+	"reckon.dev/reckon/scenarios/autoscaled"
 	"reckon.dev/reckon/scenarios/workload"
 )
 
@@ -47,7 +47,7 @@ func TestTheSyncPeriodIsThatOfTheClusters(t *testing.T) {
 	t.Parallel()
 	for _, dir := range recordings(t) {
 		tp := doctored.Load(t, dir)
-		if got := tp.Header.Cluster.Facts["horizontal-pod-autoscaler-sync-period"]; got != autoscaledupdate.SyncPeriod.String() {
+		if got := tp.Header.Cluster.Facts["horizontal-pod-autoscaler-sync-period"]; got != autoscaled.SyncPeriod.String() {
 			t.Errorf("%s: %q", dir, got)
 		}
 	}
@@ -81,7 +81,7 @@ func resize(tp *doctored.Tape, size int) {
 // set changes a field of every status of the autoscaler from the update on.
 func set(tp *doctored.Tape, value any, path ...string) {
 	for i := tp.StepBegin(workload.StepUpdate); i < len(tp.Facts); i++ {
-		if o := tp.Facts[i].Object; o != nil && o.Resource == autoscaledupdate.Autoscalers {
+		if o := tp.Facts[i].Object; o != nil && o.Resource == autoscaled.Autoscalers {
 			tp.Set(i, value, path...)
 		}
 	}
@@ -92,7 +92,7 @@ func set(tp *doctored.Tape, value any, path ...string) {
 func silence(tp *doctored.Tape, from, to string) {
 	begin, end := tp.StepBegin(from), tp.StepBegin(to)
 	for i := end; i > begin; i-- {
-		if o := tp.Facts[i].Object; o != nil && o.Resource == autoscaledupdate.Autoscalers {
+		if o := tp.Facts[i].Object; o != nil && o.Resource == autoscaled.Autoscalers {
 			tp.Drop(i)
 		}
 	}
@@ -109,7 +109,7 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 		"one pod more":                      {atTarget, func(tp *doctored.Tape) { resize(tp, 9) }, []string{"replicas"}},
 		"one pod less":                      {atTarget, func(tp *doctored.Tape) { resize(tp, 7) }, []string{"replicas"}},
 		"the surged count is wanted": {atTarget, func(tp *doctored.Tape) {
-			tp.Set(during(tp, workload.StepSettle, autoscaledupdate.Autoscalers), 10, "status", "desiredReplicas")
+			tp.Set(during(tp, workload.StepSettle, autoscaled.Autoscalers), 10, "status", "desiredReplicas")
 		}, []string{"desired"}},
 		"the autoscaler does not look during the update": {atTarget, func(tp *doctored.Tape) {
 			silence(tp, workload.StepUpdate, workload.StepQuiet)
@@ -119,7 +119,7 @@ func TestAlteredRecordingsBreakTheirClaims(t *testing.T) {
 		}, []string{"active"}},
 		"it never could": {atTarget, func(tp *doctored.Tape) {
 			for i, f := range tp.Facts {
-				if f.Object != nil && f.Object.Resource == autoscaledupdate.Autoscalers {
+				if f.Object != nil && f.Object.Resource == autoscaled.Autoscalers {
 					tp.Set(i, []any{map[string]any{"type": "ScalingActive", "status": "False", "reason": "FailedGetResourceMetric"}}, "status", "conditions")
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"reckon.dev/reckon/harness/model/deployment"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/series"
+	"reckon.dev/reckon/scenarios/autoscaled"
 	"reckon.dev/reckon/scenarios/workload"
 )
 
@@ -28,7 +29,7 @@ type key struct {
 	*Params
 	sizes
 	deployment workload.Key
-	rules      autoscaler.Rules
+	autoscaled.Key
 }
 
 // Predict takes the sizes from the autoscaler's model, and what the Deployment makes
@@ -37,35 +38,23 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	p := in.Params.(*Params)
 	s := p.sizes()
 	rules, known := autoscaler.RulesFor(scenario.ControllerManagerVersion(in.Versions))
-	k := key{Params: p, sizes: s, rules: rules, deployment: workload.NewKey(p.at(s.rest.Current), in, workload.V1, workload.V2)}
+	k := key{Params: p, sizes: s, Key: autoscaled.Key{Rules: rules}, deployment: workload.NewKey(p.at(s.rest.Current), in, workload.V1, workload.V2)}
 	trace, err := deployment.Play(k.deployment.Deployment.Spec(), deployment.DeployAt(workload.V2))
 	if err != nil {
 		return judge.Prediction{}, err
 	}
 	out := k.deployment.Prediction()
 	out.Model += ", autoscaler " + rules.Tag()
-	out.Notes = append(out.Notes, stub)
-	if !known {
-		out.Notes = append(out.Notes, "the autoscaler of this version was not read: that of "+rules.Tag()+" was used")
-	}
+	out.Notes = append(out.Notes, k.Notes(stub, known)...)
 	out.Definitions = append(out.Definitions, definitions(s.rest.Current)...)
 	out.Claims = append(out.Claims, k.replicas()...)
 	out.Claims = append(out.Claims, k.witnesses()...)
 	out.Claims = append(out.Claims, k.pods()...)
-	out.Claims = append(out.Claims, k.quiet(), k.deployment.Still(p.Quiet.Std()))
+	out.Claims = append(out.Claims, k.Stays(workload.Replicas, p.Quiet.Std(), series.Window{From: workload.StepQuiet, To: workload.StepQuiet}), k.deployment.Still(p.Quiet.Std()))
 	out.Guards = k.guards(in.Guards)
 	out.Chart.Panels = append([]judge.Panel{{Title: "replicas", Unit: "pods", Lines: k.lines()}}, out.Chart.Panels...)
 	out.Tables = append(out.Tables, k.table(), k.deployment.TraceTable(trace))
 	return out, nil
-}
-
-// basis are the sources of rules of the autoscaler.
-func (k key) basis(rules ...autoscaler.Rule) []string {
-	var out []string
-	for _, r := range rules {
-		out = append(out, k.rules.Basis(r))
-	}
-	return out
 }
 
 // replicas: which sizes the autoscaler chooses, and no others.
@@ -73,10 +62,10 @@ func (k key) replicas() []judge.Claim {
 	autoscale := series.Window{From: StepAutoscale, To: StepAutoscale}
 	out := []judge.Claim{{
 		ID: "settled", Sentence: "the sizes before the update, from the autoscaler's creation to rest",
-		Basis: k.basis(autoscaler.RuleTolerance, autoscaler.RuleMultiple, autoscaler.RuleStabilized, autoscaler.RuleBounds),
+		Basis: k.Basis(autoscaler.RuleTolerance, autoscaler.RuleMultiple, autoscaler.RuleStabilized, autoscaler.RuleBounds),
 		Check: judge.Sequence{Of: workload.Replicas, Want: judge.Numbers(k.before...), Window: autoscale},
 	}}
-	why := k.basis(autoscaler.RuleBase, autoscaler.RuleReady, autoscaler.RuleTolerance, autoscaler.RuleMultiple, autoscaler.RuleDirection, autoscaler.RuleStabilized, autoscaler.RuleBounds)
+	why := k.Basis(autoscaler.RuleBase, autoscaler.RuleReady, autoscaler.RuleTolerance, autoscaler.RuleMultiple, autoscaler.RuleDirection, autoscaler.RuleStabilized, autoscaler.RuleBounds)
 	if k.during.Constant() {
 		size := float64(k.rest.Current)
 		return append(out,
@@ -84,13 +73,13 @@ func (k key) replicas() []judge.Claim {
 				Check: judge.Sequence{Of: workload.Replicas, Want: judge.Numbers(k.rest.Current), Window: Drilled}},
 			judge.Claim{ID: "desired", Sentence: "the autoscaler never wants another size", Basis: why,
 				Check: workload.Worded{
-					Check: judge.Always{Cond: judge.Cond{Series: Desired, Op: judge.Equal, Value: series.Number(size)}, Window: Drilled},
+					Check: judge.Always{Cond: judge.Cond{Series: autoscaled.Desired, Op: judge.Equal, Value: series.Number(size)}, Window: Drilled},
 					Words: workload.Stays(fmt.Sprintf("always %d", k.rest.Current), "%s"),
 				}},
 		)
 	}
 	out = append(out, k.climb(why), judge.Claim{
-		ID: "desired", Sentence: "the greatest size that the autoscaler wants", Basis: why, Check: k.reached(Desired),
+		ID: "desired", Sentence: "the greatest size that the autoscaler wants", Basis: why, Check: k.reached(autoscaled.Desired),
 	})
 	return append(out, judge.Claim{
 		ID: "rescales", Sentence: "every change of spec.replicas is one that a sync makes, from pods that there were since the last one", Basis: why,
@@ -124,38 +113,21 @@ func (k key) reached(of string) judge.Bound {
 	return judge.Bound{Of: of, Extreme: judge.Greatest, Low: float64(k.certain), High: float64(k.during.Greatest()), Unit: "pods", Window: Drilled}
 }
 
-// witnesses: the autoscaler worked all the time. Without them, a constant size would
-// be no more than a controller that does nothing.
+// witnesses: the autoscaler worked all the time.
 func (k key) witnesses() []judge.Claim {
-	always := func(of, text string) judge.Check {
-		return workload.Worded{
-			Check: judge.Always{Cond: judge.Cond{Series: of, Op: judge.Equal, Value: series.Text(text)}, Window: Drilled},
-			Words: workload.Stays("always "+text, "%s"),
-		}
-	}
 	return []judge.Claim{
-		{ID: "active", Sentence: "the autoscaler computes a size from the metric all the time", Basis: k.basis(autoscaler.RuleActive), Check: always(Active, valid)},
-		{ID: "reading", Sentence: "what it reads is constant", Basis: k.basis(autoscaler.RuleReady, autoscaler.RuleIgnored), Check: always(Reading, fmt.Sprintf("%dMi", usageMi(k.Usage)))},
-		{
-			ID: "syncs", Sentence: "it looks again and again while the update is under way", Basis: k.basis(autoscaler.RulePeriod, autoscaler.RuleStatus),
-			Check: judge.Path{
-				Of: []string{Pulse}, Rule: fmt.Sprintf("at least %d syncs", k.looks()), Least: k.looks(), Window: Update,
-				Begin: func() judge.Walk { return func([]series.Value) error { return nil } },
-				Saw:   func(states [][]series.Value) string { return fmt.Sprintf("%d syncs", len(states)-1) },
-			},
-		},
+		k.Works(Drilled),
+		{ID: "reading", Sentence: "what it reads is constant", Basis: k.Basis(autoscaler.RuleReady, autoscaler.RuleIgnored), Check: autoscaled.Always(Reading, fmt.Sprintf("%dMi", usageMi(k.Usage)), Drilled)},
+		k.Looks(k.looks(), "it looks again and again while the update is under way", Update),
 	}
 }
-
-// valid is the condition of an autoscaler that works.
-const valid = "True/ValidMetricFound"
 
 // usageMi is what each pod uses, in Mi.
 func usageMi(percent int) int { return percent * targetMi / 100 }
 
 // looks is how many syncs the update is seen by at least.
 func (k key) looks() int {
-	return syncs(time.Duration(k.waves(k.rest.Current)) * k.Startup.Std())
+	return autoscaled.Syncs(time.Duration(k.waves(k.rest.Current)) * k.Startup.Std())
 }
 
 // pods: what the Deployment does is inside its own fences, at whatever size it has.
@@ -174,18 +146,6 @@ func (k key) pods() []judge.Claim {
 	)
 }
 
-// quiet: the size stays, and the autoscaler goes on looking.
-func (k key) quiet() judge.Claim {
-	return judge.Claim{
-		ID: "quiet-autoscaler", Sentence: "the size does not change after the end, while the autoscaler goes on looking",
-		Basis: k.basis(autoscaler.RuleTolerance, autoscaler.RuleStabilized),
-		Check: judge.Quiet{
-			Of: []string{workload.Replicas, Desired}, For: k.Quiet.Std(), Alive: Pulse, MaxSilence: SyncPeriod + workload.Reaction,
-			Window: series.Window{From: workload.StepQuiet, To: workload.StepQuiet},
-		},
-	}
-}
-
 // ExcessGuard limits what an update adds.
 const ExcessGuard = "excess"
 
@@ -197,7 +157,7 @@ func (Scenario) Guards() map[string]string {
 func (k key) guards(limits map[string]float64) []judge.Guard {
 	g := judge.Guard{
 		ID: ExcessGuard, Sentence: Scenario{}.Guards()[ExcessGuard], Series: Excess, Limit: limits[ExcessGuard], Window: Drilled,
-		Basis: k.basis(autoscaler.RuleMultiple),
+		Basis: k.Basis(autoscaler.RuleMultiple),
 	}
 	if k.certain == k.during.Greatest() {
 		g.Expected = new(float64(k.certain - k.rest.Current))
@@ -212,7 +172,7 @@ func (k key) lines() []judge.Line {
 			replicas.Predicted = append(replicas.Predicted, float64(n))
 		}
 	}
-	return []judge.Line{replicas, {Series: Desired, Label: "wanted by the autoscaler"}, {Series: Running, Label: "pods that run"}}
+	return []judge.Line{replicas, {Series: autoscaled.Desired, Label: "wanted by the autoscaler"}, {Series: Running, Label: "pods that run"}}
 }
 
 // table is what one sync makes of each number of pods that an update can have.

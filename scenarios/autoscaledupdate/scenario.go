@@ -9,6 +9,7 @@ import (
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/model/autoscaler"
 	"reckon.dev/reckon/harness/scenario"
+	"reckon.dev/reckon/scenarios/autoscaled"
 	"reckon.dev/reckon/scenarios/workload"
 )
 
@@ -21,13 +22,6 @@ type Params struct {
 	Startup     scenario.Duration `json:"startup" doc:"how long a new pod runs, and has a metric, before it is ready"`
 	Quiet       scenario.Duration `json:"quiet" doc:"how long nothing may change after the end"`
 }
-
-// SyncPeriod is how often the autoscaler looks, as harness/cluster/embedded sets it.
-const SyncPeriod = 5 * time.Second
-
-// atMost is the time from one sync to the next with what a sync itself takes. On a
-// busy machine 5.4 s were seen.
-const atMost = SyncPeriod + time.Second
 
 // Scenario is autoscaled-update.
 type Scenario struct{}
@@ -74,11 +68,11 @@ func (s Scenario) Check(params any, _ map[string]string) error {
 	if least, _ := p.Fences(); least == 0 {
 		return scenario.Refuse("maxUnavailable", "with no pod left there is no metric, expected at least one pod that stays")
 	}
-	if p.Startup.Std() < atMost {
-		return scenario.Refuse("startup", "%s may be over before the autoscaler looks, expected at least %s", p.Startup, atMost)
+	if p.Startup.Std() < autoscaled.AtMost {
+		return scenario.Refuse("startup", "%s may be over before the autoscaler looks, expected at least %s", p.Startup, autoscaled.AtMost)
 	}
-	if p.Quiet.Std() < 2*SyncPeriod {
-		return scenario.Refuse("quiet", "%s has hardly a sync in it, expected at least %s", p.Quiet, 2*SyncPeriod)
+	if p.Quiet.Std() < 2*autoscaled.SyncPeriod {
+		return scenario.Refuse("quiet", "%s has hardly a sync in it, expected at least %s", p.Quiet, 2*autoscaled.SyncPeriod)
 	}
 	if d := s.Expected(p); d > autoscaler.Stabilization-time.Minute {
 		return scenario.Refuse("startup", "the run would take %s: after %s the autoscaler forgets what it proposed", d.Round(time.Second), autoscaler.Stabilization)
@@ -90,7 +84,7 @@ func (Scenario) Expected(params any) time.Duration {
 	p := params.(*Params)
 	each := p.Startup.Std() + time.Duration(p.MinReadySeconds)*time.Second + time.Second
 	sizes := p.sizes()
-	return 10*time.Second + time.Duration(len(sizes.before))*SyncPeriod + time.Duration(p.waves(sizes.during.Greatest()))*each + p.Quiet.Std()
+	return 10*time.Second + time.Duration(len(sizes.before))*autoscaled.SyncPeriod + time.Duration(p.waves(sizes.during.Greatest()))*each + p.Quiet.Std()
 }
 
 // waves is how often new pods have to become available, one lot after the other.

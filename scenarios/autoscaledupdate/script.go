@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/harness/stage"
+	"reckon.dev/reckon/scenarios/autoscaled"
 	"reckon.dev/reckon/scenarios/workload"
 )
 
@@ -33,7 +33,7 @@ func (s Scenario) Script(ctx context.Context, params any, st *stage.Stage) error
 		}()
 		return nil
 	}
-	if err := w.Step(StepMeter, m.serve)(ctx); err != nil {
+	if err := w.Step(StepMeter, func(ctx context.Context) error { return podMetrics.Serve(ctx, st) })(ctx); err != nil {
 		close(done)
 		return err
 	}
@@ -56,7 +56,7 @@ func (p *Params) autoscale(ctx context.Context, w *workload.Script, m *meter) er
 	if err := m.waitFor(ctx, p.Replicas); err != nil {
 		return err
 	}
-	hpa, err := p.hpa(w.Stage.Namespace)
+	hpa, err := autoscaled.Autoscaler("workload/autoscaler.yaml", w.Stage.Namespace, p.MinReplicas, p.MaxReplicas)
 	if err != nil {
 		return err
 	}
@@ -64,10 +64,7 @@ func (p *Params) autoscale(ctx context.Context, w *workload.Script, m *meter) er
 		return fmt.Errorf("creating the autoscaler: %w", err)
 	}
 	rest := p.sizes().rest.Current
-	if err := w.Stage.Until(ctx, fmt.Sprintf("an autoscaler that wants %d pods", rest), Autoscalers, workload.SetUpLimit, func(v *series.View) bool {
-		condition, _ := active(v)
-		return v.Status.DesiredReplicas == rest && condition.Text == valid
-	}); err != nil {
+	if err := w.Stage.Until(ctx, fmt.Sprintf("an autoscaler that wants %d pods", rest), autoscaled.Autoscalers, workload.SetUpLimit, autoscaled.Rests(rest)); err != nil {
 		return err
 	}
 	if err := w.Complete(ctx, workload.V1, workload.ControlLimit); err != nil {

@@ -1,9 +1,8 @@
 package autoscaledupdate
 
 import (
-	"time"
-
 	"reckon.dev/reckon/harness/model/autoscaler"
+	"reckon.dev/reckon/scenarios/autoscaled"
 )
 
 // The target, as in manifests/workload/autoscaler.yaml, and what the controller
@@ -27,7 +26,7 @@ func (p *Params) sizes() sizes {
 	var s sizes
 	s.before, s.rest = a.Settle()
 	s.during = s.rest.Explore(p.most)
-	s.certain = s.rest.Climb(p.most, syncs(p.Startup.Std()))
+	s.certain = s.rest.Climb(p.most, autoscaled.Syncs(p.Startup.Std()))
 	return s
 }
 
@@ -36,9 +35,6 @@ func (p *Params) most(replicas int) int {
 	_, most := p.at(replicas).Fences()
 	return most
 }
-
-// syncs is how many syncs fall into a time at least.
-func syncs(d time.Duration) int { return int((d - 100*time.Millisecond) / atMost) }
 
 // known says whether the order of all sizes is certain, to the last.
 func (s sizes) known() bool {

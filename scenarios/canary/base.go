@@ -60,5 +60,5 @@ func Predict(d Drill, rules rollouts.Rules, version string, known bool, limits m
 func (Base) Script(ctx context.Context, params any, st *stage.Stage) error {
 	d := params.(Drill)
 	rules, _ := rollouts.RulesFor(st.Versions[scenario.ArgoRollouts])
-	return Run(ctx, d.Rollout(), d.Course(rules), st)
+	return NewScript(d.Rollout(), d.Course(rules), st).Run(ctx)
 }

@@ -258,26 +258,26 @@ func (k Key) guards(limits map[string]float64) []judge.Guard {
 		return judge.Guard{ID: id, Sentence: names[id], Basis: basis, Series: id, Limit: judge.LimitOf(limits, id, limit), Expected: &expected, Window: k.Course.Drilled()}
 	}
 	return []judge.Guard{
-		guard(Overload, OverloadLimit, func(r rollouts.Row) float64 { return k.overload(k.inputs(r)) }, "share of the traffic x replicas / max(available, 1)"),
+		guard(Overload, OverloadLimit, func(r rollouts.Row) float64 { return overload(k.inputs(r)) }, "share of the traffic x replicas / max(available, 1)"),
 		guard(Missing, MissingLimit, func(r rollouts.Row) float64 {
-			return k.missing([]float64{float64(r.Available[Old]), float64(r.Available[New])})
+			return missing(k.inputs(r)[1:])
 		}, "(replicas - available pods of both versions) / replicas"),
 		guard(Nowhere, NowhereLimit, func(r rollouts.Row) float64 { return nowhere(k.inputs(r)) }, "the weight of a version, while it has no available pod"),
 	}
 }
 
-// inputs are share and available pods of a row, as in served.
+// inputs are share, available pods and replicas of a row, as in served.
 func (k Key) inputs(r rollouts.Row) []float64 {
-	v1, v2 := float64(r.Available[Old]), float64(r.Available[New])
+	v1, v2, replicas := float64(r.Available[Old]), float64(r.Available[New]), float64(r.Replicas)
 	if k.basic() {
-		return []float64{podShare([]float64{v1, v2}), v1, v2}
+		return []float64{podShare([]float64{v1, v2}), v1, v2, replicas}
 	}
 	canary, stable := r.CanaryService, r.StableService
 	if k.bySubsets() {
 		canary, stable = r.Subsets.Canary, r.Subsets.Stable
 	}
 	number := map[string]float64{Old: 1, New: 2}
-	return []float64{share([]float64{float64(r.Weight), number[canary], number[stable], number[New]}), v1, v2}
+	return []float64{share([]float64{float64(r.Weight), number[canary], number[stable], number[New]}), v1, v2, replicas}
 }
 
 func (k Key) chart() judge.Chart {

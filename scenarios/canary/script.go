@@ -33,26 +33,45 @@ const (
 
 // Script plays a course on a real controller.
 type Script struct {
-	Rollout  Rollout
-	Course   *Course
-	Stage    *stage.Stage
+	Rollout Rollout
+	Course  *Course
+	Stage   *stage.Stage
+	// Scale makes a course's moves that change spec.replicas, where it has any.
+	Scale    func(ctx context.Context, replicas int) error
 	commands argorollouts.Commands
 }
 
+// NewScript is the script of a course on a stage.
+func NewScript(ro Rollout, course *Course, st *stage.Stage) *Script {
+	return &Script{Rollout: ro, Course: course, Stage: st, commands: argorollouts.CommandsOf(st.Client, st.Versions[scenario.ArgoRollouts])}
+}
+
 // Run brings v1 up, makes the moves of the course, each in a step of its own, and holds
-// still. After a move it waits for the state that the model predicts; where that does
-// not come the script goes on, and the claims say what came instead.
-func Run(ctx context.Context, ro Rollout, course *Course, st *stage.Stage) error {
-	s := &Script{Rollout: ro, Course: course, Stage: st, commands: argorollouts.CommandsOf(st.Client, st.Versions[scenario.ArgoRollouts])}
-	if err := st.Step(ctx, StepDeploy, s.deploy); err != nil {
+// still.
+func (s *Script) Run(ctx context.Context) error {
+	if err := s.Deploy(ctx); err != nil {
 		return err
 	}
-	for _, leg := range course.Legs {
-		if err := st.Step(ctx, leg.Name, func(ctx context.Context) error { return s.leg(ctx, leg) }); err != nil {
+	for _, leg := range s.Course.Legs {
+		if err := s.Leg(ctx, leg); err != nil {
 			return err
 		}
 	}
-	return st.Step(ctx, StepQuiet, func(ctx context.Context) error { return st.Pass(ctx, ro.Quiet.Std()) })
+	return s.Hold(ctx)
+}
+
+// Deploy brings v1 up.
+func (s *Script) Deploy(ctx context.Context) error { return s.Stage.Step(ctx, StepDeploy, s.deploy) }
+
+// Leg makes a move and waits for the state that the model predicts. Where that does not
+// come the script goes on, and the claims say what came instead.
+func (s *Script) Leg(ctx context.Context, leg Leg) error {
+	return s.Stage.Step(ctx, leg.Name, func(ctx context.Context) error { return s.leg(ctx, leg) })
+}
+
+// Hold lets the quiet period pass.
+func (s *Script) Hold(ctx context.Context) error {
+	return s.Stage.Step(ctx, StepQuiet, func(ctx context.Context) error { return s.Stage.Pass(ctx, s.Rollout.Quiet.Std()) })
 }
 
 func (s *Script) deploy(ctx context.Context) error {
@@ -134,6 +153,11 @@ func (s *Script) move(ctx context.Context, m rollouts.Leg) error {
 		return nil
 	case rollouts.TurnElapse:
 		return nil
+	case rollouts.TurnScale:
+		if s.Scale == nil {
+			return fmt.Errorf("nobody knows how to scale to %d", m.N)
+		}
+		return s.Scale(ctx, m.N)
 	}
 	return s.command(ctx, m.Turn)
 }
@@ -194,7 +218,7 @@ func (s *Script) await(ctx context.Context, want rollouts.Row, restless bool, li
 	stable, current := s.hash(want.Stable), s.hash(want.Current)
 	err := s.Stage.Until(ctx, "the Rollout's status", rollback.Rollouts, left(), func(v *series.View) bool {
 		st := v.Status
-		return st.Phase == want.Phase && st.StableRS == stable && st.CurrentPodHash == current && st.Abort == want.Abort && len(st.PauseConditions) > 0 == want.Paused &&
+		return v.Spec.Replicas != nil && *v.Spec.Replicas == want.Replicas && st.Phase == want.Phase && st.StableRS == stable && st.CurrentPodHash == current && st.Abort == want.Abort && len(st.PauseConditions) > 0 == want.Paused &&
 			(len(s.Rollout.Steps) == 0 || st.CurrentStepIndex != nil && *st.CurrentStepIndex == want.Index)
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 // Series beside those of the rollback scenarios.
 const (
+	Wanted     = "wanted"     // spec.replicas of the Rollout
 	Overload   = "overload"   // load on each available pod of the worse version, in units of its fair share
 	Missing    = "missing"    // pods that are wanted and not available in either version, percent of the replicas
 	Nowhere    = "nowhere"    // share of the traffic for a version without an available pod, percent
@@ -44,13 +45,19 @@ func (p Params) Definitions() []series.Definition {
 	defs := p.base().Definitions()
 	defs = append(defs[:len(defs)-1:len(defs)-1], p.routed()...) // without the overload of a rollback, which is v1's
 	defs = append(defs,
+		rollback.OfRollout(Wanted, "spec.replicas of the Rollout", func(v *series.View) (series.Value, bool) {
+			if v.Spec.Replicas == nil {
+				return series.Value{}, false
+			}
+			return series.Number(float64(*v.Spec.Replicas)), true
+		}),
 		rollback.OfLog(Switches, "selectors that the controller moved", `"event_reason":"SwitchService"`),
 		series.Definition{Name: Reconciles, Doc: "passes of the controller over the Rollout", Sample: &series.FromSample{
 			Series: "rollout_reconcile_count", Labels: map[string]string{"name": rollback.Name},
 		}},
-		derived(Overload, "x", "load on each available pod of the worse version, in units of its fair share", p.overload, p.served()...),
-		derived(Nowhere, "%", "share of the traffic for a version without an available pod", nowhere, p.served()...),
-		derived(Missing, "%", "pods that are wanted and not available in either version", p.missing, rollback.Available(Old), rollback.Available(New)),
+		derived(Overload, "x", "load on each available pod of the worse version, in units of its fair share", overload, served()...),
+		derived(Nowhere, "%", "share of the traffic for a version without an available pod", nowhere, served()...),
+		derived(Missing, "%", "pods that are wanted and not available in either version", missing, served()[1:]...),
 	)
 	for _, resource := range p.writes() {
 		defs = append(defs, series.Definition{Name: Written(resource), Doc: "last written version of " + resource, Object: &series.FromObject{
@@ -88,9 +95,9 @@ func podShare(in []float64) float64 {
 	return in[1] / (in[0] + in[1]) * 100
 }
 
-// served is what overload and nowhere are computed of.
-func (Params) served() []string {
-	return []string{Share, rollback.Available(Old), rollback.Available(New)}
+// served is what overload and nowhere are computed of, and missing but for the share.
+func served() []string {
+	return []string{Share, rollback.Available(Old), rollback.Available(New), Wanted}
 }
 
 // share: weight, the two targets, and v2's hash.
@@ -106,9 +113,9 @@ func share(in []float64) float64 {
 	return out
 }
 
-func (p Params) overload(in []float64) float64 {
+func overload(in []float64) float64 {
 	load := func(percent, available float64) float64 {
-		return percent / 100 * float64(p.Replicas) / max(available, 1)
+		return percent / 100 * in[3] / max(available, 1)
 	}
 	return max(load(100-in[0], in[1]), load(in[0], in[2]))
 }
@@ -124,9 +131,10 @@ func nowhere(in []float64) float64 {
 	return out
 }
 
-func (p Params) missing(in []float64) float64 {
-	if p.Replicas == 0 {
+func missing(in []float64) float64 {
+	v1, v2, replicas := in[0], in[1], in[2]
+	if replicas == 0 {
 		return 0
 	}
-	return max(0, float64(p.Replicas)-in[0]-in[1]) / float64(p.Replicas) * 100
+	return max(0, replicas-v1-v2) / replicas * 100
 }

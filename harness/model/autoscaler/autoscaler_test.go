@@ -52,6 +52,62 @@ func TestCalculate(t *testing.T) {
 	}
 }
 
+func TestCalculateExternal(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		load, replicas, want int // the load in percent of what a pod is to carry
+	}{
+		"at the target":                             {1000, 10, 10},
+		"more, by half":                             {1500, 10, 15},
+		"more, whatever pods there are":             {1500, 12, 15},
+		"less":                                      {500, 10, 5},
+		"a part of a pod more":                      {1201, 10, 13},
+		"inside the tolerance":                      {1090, 10, 10},
+		"at its upper end":                          {1100, 10, 10},
+		"one pod of another version":                {1000, 11, 11}, // argo-rollouts#4847
+		"one pod of another version, and some room": {950, 11, 10},
+		"two pods of another version":               {1000, 12, 10},
+		"as many pods of another version":           {1000, 20, 10},
+		"no pod":                                    {1000, 0, 10},
+		"nothing, and no pod":                       {0, 0, 0},
+	} {
+		if got := CalculateExternal(External{Total: int64(10 * c.load), Target: 1000}, c.replicas); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// What one version of argo-rollouts#4847's pods made of ten replicas stays: the highest
+// proposal counts.
+func TestSyncExternal(t *testing.T) {
+	t.Parallel()
+	load := func(percent int64) External { return External{Total: 10 * percent, Target: 1000} }
+	type look struct {
+		load     int64
+		replicas int
+	}
+	for name, c := range map[string]struct {
+		most  int
+		looks []look
+		want  []int
+	}{
+		"twice as much":                      {40, []look{{2000, 10}, {2000, 20}}, []int{20, 20}},
+		"three times as much, in two syncs":  {40, []look{{3000, 10}, {3000, 20}}, []int{20, 30}},
+		"more than the bound":                {15, []look{{2000, 10}}, []int{15}},
+		"a canary pod is adopted, and stays": {40, []look{{1000, 11}, {1000, 13}, {1000, 10}}, []int{11, 11, 11}},
+		"less is not believed yet":           {40, []look{{500, 10}, {500, 10}}, []int{10, 10}},
+	} {
+		a, got := New(Bounds{Min: 1, Max: c.most}, Usage{}, 10), []int(nil)
+		for _, l := range c.looks {
+			a = a.SyncExternal(load(l.load), l.replicas)
+			got = append(got, a.Current)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

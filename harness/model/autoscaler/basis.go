@@ -26,6 +26,9 @@ const (
 	RuleBounds     Rule = "bounds"     // maxReplicas, and not more than twice the size
 	RuleStatus     Rule = "status"     // the status is written when it differs
 	RulePeriod     Rule = "period"     // each sync asks for the next one, a period later
+	RuleStatusSize Rule = "statusSize" // an average of something external starts from the size in status
+	RuleExternal   Rule = "external"   // outside the tolerance it is what the whole needs, whatever pods there are
+	RuleHighest    Rule = "highest"    // of several metrics the one that wants the most
 )
 
 const (
@@ -52,6 +55,9 @@ var (
 		RuleBounds:     {horizontalGo, [4]int{1277, 1294, 1349, 1400}},
 		RuleStatus:     {horizontalGo, [4]int{1421, 1438, 1493, 1548}},
 		RulePeriod:     {horizontalGo, [4]int{291, 301, 301, 366}},
+		RuleStatusSize: {calculatorGo, [4]int{388, 401, 401, 401}},
+		RuleExternal:   {calculatorGo, [4]int{392, 405, 405, 405}},
+		RuleHighest:    {horizontalGo, [4]int{330, 340, 340, 405}},
 	}
 )
 

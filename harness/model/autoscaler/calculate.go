@@ -82,3 +82,17 @@ func within(ratio float64) bool {
 }
 
 func ceil(ratio float64, pods int) int { return int(math.Ceil(ratio * float64(pods))) }
+
+// External is something that all pods carry together, such as requests a second, and
+// what each of them is to carry: an external metric with a target of AverageValue.
+type External struct{ Total, Target int64 }
+
+// CalculateExternal proposes a size (GetExternalPerPodMetricReplicas,
+// replica_calculator.go:382, v1.37.2). Inside the tolerance that is the number of
+// replicas in the target's status, not in its spec.
+func CalculateExternal(load External, replicas int) int {
+	if within(float64(load.Total) / (float64(load.Target) * float64(replicas))) {
+		return replicas
+	}
+	return int(math.Ceil(float64(load.Total) / float64(load.Target)))
+}

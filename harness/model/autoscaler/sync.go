@@ -29,11 +29,22 @@ func New(bounds Bounds, usage Usage, current int) Autoscaler {
 
 // Sync is one pass with these pods. A pass without a reading changes nothing.
 func (a Autoscaler) Sync(pods Pods) Autoscaler {
+	proposed, err := Calculate(a.Current, a.Usage, pods)
+	return a.adopt(proposed, err)
+}
+
+// SyncExternal is one pass of an autoscaler of something external. Its target reports
+// so many replicas in the status of its scale.
+func (a Autoscaler) SyncExternal(load External, replicas int) Autoscaler {
+	return a.adopt(CalculateExternal(load, replicas), nil)
+}
+
+// adopt is what a pass makes of a proposal, and of an error.
+func (a Autoscaler) adopt(proposed int, err error) Autoscaler {
 	if a.Current > a.Bounds.Max || a.Current < a.Bounds.Min { // no metric is asked for
 		a.Current = max(a.Bounds.Min, min(a.Current, a.Bounds.Max))
 		return a
 	}
-	proposed, err := Calculate(a.Current, a.Usage, pods)
 	if err != nil {
 		return a
 	}

@@ -53,6 +53,7 @@ const (
 	RuleDelaysAbort   Rule = "delaysAbort"
 	RuleCanaryScale   Rule = "setCanaryScale"
 	RuleScaling       Rule = "scalingEvent"
+	RuleScaleStatus   Rule = "scaleStatus"
 	RuleIntermediate  Rule = "intermediate"
 	RuleReferenced    Rule = "referenced"
 	RuleHeader        Rule = "setHeaderRoute"
@@ -159,6 +160,7 @@ var places = map[Rule]place{
 	RuleDeadlineAbort: {syncGo, [5]int{686, 687, 687, 687, 589}, "progressDeadlineAbort"},
 	RuleLadder:        {traffic, [5]int{305, 337, 337, 360, 360}, "weight on abort"},
 	RuleScaling:       {syncGo, [5]int{325, 320, 320, 320, 320}, "spec.replicas changed: sizes only, routing waits"},
+	RuleScaleStatus:   {canary, [5]int{354, 361, 371, 349, 349}, "status of the scale subresource: the pods of all versions together"},
 	RuleIntermediate:  {canary, [5]int{227, 232, 242, 242, 242}, "neither canary nor stable and never promoted: to 0 without a delay"},
 	RuleReferenced:    {rsGo, [5]int{329, 321, 321, 347, 389}, "isReplicaSetReferenced keeps its pods"},
 	RuleHeader:        {traffic, [5]int{240, 272, 272, 279, 279}, "the managed route is written in the one pass of its step"},

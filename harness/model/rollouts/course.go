@@ -14,6 +14,8 @@ const (
 	TurnHold Turn = "hold"
 	// TurnElapse lets N seconds pass.
 	TurnElapse Turn = "elapse"
+	// TurnScale changes spec.replicas to N.
+	TurnScale Turn = "scale"
 
 	TurnAbort       Turn = "abort"
 	TurnRetry       Turn = "retry"
@@ -55,6 +57,8 @@ func (m *Machine) turn(leg Leg) {
 		m.Ready(leg.Version, leg.N)
 	case TurnElapse:
 		m.Elapse(leg.N)
+	case TurnScale:
+		m.SetReplicas(leg.N)
 	case TurnAbort:
 		m.Abort()
 	case TurnRetry:

@@ -22,9 +22,10 @@ type World struct {
 	Template       string
 	Sets           []ReplicaSet // oldest first
 	Status         Status
-	Weight         int  // canary weight of the VirtualService
-	Second         int  // of the second one
-	Header         bool // whether they have the managed route
+	Phase          string // status.phase, which a pass that fails does not write
+	Weight         int    // canary weight of the VirtualService
+	Second         int    // of the second one
+	Header         bool   // whether they have the managed route
 	CanaryService  Service
 	StableService  Service
 	Subsets        Subsets
@@ -49,6 +50,7 @@ func NewMachine(rules Rules, spec Spec) *Machine {
 		spec.Routing = RoutingServices
 	}
 	m := &Machine{rules: rules, spec: spec}
+	m.world.Phase = m.phase()
 	m.ResetTrace()
 	return m
 }
@@ -169,6 +171,9 @@ func (m *Machine) Pass() bool {
 	p.reconcile()
 	m.catchUp()
 	changed := !reflect.DeepEqual(before, m.world)
+	if p.err == "" {
+		m.world.Phase = m.phase()
+	}
 	m.record(p, before)
 	return changed
 }
@@ -221,7 +226,7 @@ func (m *Machine) row() Row {
 		Index: w.Status.Index, Stable: w.Status.Stable, Current: w.Status.Current,
 		Abort: w.Status.Abort, Paused: w.Status.Paused,
 		CanaryService: w.CanaryService.Selector, StableService: w.StableService.Selector,
-		Subsets: w.Subsets, Active: w.ActiveService.Selector, Preview: w.PreviewService.Selector, Phase: m.phase(),
+		Subsets: w.Subsets, Active: w.ActiveService.Selector, Preview: w.PreviewService.Selector, Phase: w.Phase,
 	}
 	for _, rs := range w.Sets {
 		row.Available[rs.Version] = rs.Available

@@ -158,7 +158,7 @@ func (tp *tape) targets(r rollouts.Row) {
 }
 
 func (tp *tape) status(r rollouts.Row) {
-	tp.Object(rollback.Rollouts, rollback.Name, nil, obj{"status": obj{
+	tp.Object(rollback.Rollouts, rollback.Name, nil, obj{"spec": obj{"replicas": r.Replicas}, "status": obj{
 		"phase": r.Phase, "currentPodHash": r.Current, "stableRS": r.Stable, "currentStepIndex": r.Index, "abort": r.Abort,
 	}})
 }
