@@ -55,13 +55,22 @@ func (c *releases) unwatch() {
 }
 
 func (c *releases) Stop(ctx context.Context) error {
+	return c.end(func(p *process.Process) error { return p.Stop(ctx, stopTimeout) })
+}
+
+func (c *releases) Kill(ctx context.Context) error {
+	return c.end(func(p *process.Process) error { return p.Kill(ctx) })
+}
+
+// end ends the controller that runs, if one does.
+func (c *releases) end(how func(*process.Process) error) error {
 	c.unwatch()
 	if c.running == nil {
 		return nil
 	}
 	running := c.running
 	c.running = nil
-	if err := running.Process.Stop(ctx, stopTimeout); err != nil {
+	if err := how(running.Process); err != nil {
 		return fmt.Errorf("stopping Argo Rollouts: %w", err)
 	}
 	return nil

@@ -5,8 +5,10 @@ import "context"
 // Controller is the controller under test in the hands of a script that puts other
 // releases of it in its place. It runs when the script begins.
 type Controller interface {
-	// Stop ends the controller that runs, if one does, and returns when it is gone.
+	// Stop asks the controller that runs, if one does, to end, and returns when it is gone.
 	Stop(ctx context.Context) error
+	// Kill ends it without asking, in the middle of whatever it does.
+	Kill(ctx context.Context) error
 	// Install puts in place what a release needs before it starts: its CRDs.
 	Install(ctx context.Context, version string) error
 	// Start starts a release and returns once it is healthy. One that ends before, or

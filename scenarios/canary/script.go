@@ -43,16 +43,45 @@ type Script struct {
 // still. After a move it waits for the state that the model predicts; where that does
 // not come the script goes on, and the claims say what came instead.
 func Run(ctx context.Context, ro Rollout, course *Course, st *stage.Stage) error {
-	s := &Script{Rollout: ro, Course: course, Stage: st, commands: argorollouts.CommandsOf(st.Client, st.Versions[scenario.ArgoRollouts])}
-	if err := st.Step(ctx, StepDeploy, s.deploy); err != nil {
+	s := NewScript(ro, course, st)
+	if err := s.Deploy(ctx); err != nil {
 		return err
 	}
 	for _, leg := range course.Legs {
-		if err := st.Step(ctx, leg.Name, func(ctx context.Context) error { return s.leg(ctx, leg) }); err != nil {
+		if err := s.Make(ctx, leg); err != nil {
 			return err
 		}
 	}
 	return st.Step(ctx, StepQuiet, func(ctx context.Context) error { return st.Pass(ctx, ro.Quiet.Std()) })
+}
+
+// NewScript is for scenarios that make some of the legs in a way of their own.
+func NewScript(ro Rollout, course *Course, st *stage.Stage) *Script {
+	return &Script{Rollout: ro, Course: course, Stage: st, commands: argorollouts.CommandsOf(st.Client, st.Versions[scenario.ArgoRollouts])}
+}
+
+// Deploy is the step in which v1 comes up.
+func (s *Script) Deploy(ctx context.Context) error { return s.Stage.Step(ctx, StepDeploy, s.deploy) }
+
+// Make is the step of a leg: its move, and what the model says to follow.
+func (s *Script) Make(ctx context.Context, leg Leg) error {
+	return s.Stage.Step(ctx, leg.Name, func(ctx context.Context) error { return s.leg(ctx, leg) })
+}
+
+// Move makes the move of a leg and waits for nothing.
+func (s *Script) Move(ctx context.Context, leg Leg) error {
+	s.freeze()
+	return s.move(ctx, leg.Leg)
+}
+
+// Available waits until the versions have the pods that they have after the leg.
+func (s *Script) Available(ctx context.Context, leg Leg) error {
+	return s.pods(ctx, leg.Trace.Final(), func() time.Duration { return s.limit(leg) })
+}
+
+// Follow waits for what the model says to follow on a leg.
+func (s *Script) Follow(ctx context.Context, leg Leg) error {
+	return s.await(ctx, leg.Trace.Final(), leg.Trace.Restless(), s.limit(leg))
 }
 
 func (s *Script) deploy(ctx context.Context) error {
@@ -87,11 +116,9 @@ func unrouted(c *v1alpha1.CanaryStrategy) {
 	c.TrafficRouting, c.CanaryService, c.StableService, c.ScaleDownDelaySeconds = nil, "", "", nil
 }
 
-// leg makes one move. Pods become ready in moves that say so only.
+// leg makes one move.
 func (s *Script) leg(ctx context.Context, leg Leg) error {
-	s.Stage.Readiness.Freeze(Old)
-	s.Stage.Readiness.Freeze(New)
-	if err := s.move(ctx, leg.Leg); err != nil {
+	if err := s.Move(ctx, leg); err != nil {
 		return err
 	}
 	if leg.Idle() {
@@ -99,7 +126,13 @@ func (s *Script) leg(ctx context.Context, leg Leg) error {
 			return err
 		}
 	}
-	return s.await(ctx, leg.Trace.Final(), leg.Trace.Restless(), s.limit(leg))
+	return s.Follow(ctx, leg)
+}
+
+// freeze: pods become ready in moves that say so only.
+func (s *Script) freeze() {
+	s.Stage.Readiness.Freeze(Old)
+	s.Stage.Readiness.Freeze(New)
 }
 
 // idleFor is how long a move of which nothing is to follow is given to show something.
@@ -132,7 +165,7 @@ func (s *Script) move(ctx context.Context, m rollouts.Leg) error {
 	case rollouts.TurnHold:
 		s.Stage.Readiness.Hold(m.Version, m.N)
 		return nil
-	case rollouts.TurnElapse:
+	case rollouts.TurnElapse, rollouts.TurnNone:
 		return nil
 	}
 	return s.command(ctx, m.Turn)
@@ -178,13 +211,8 @@ func (s *Script) command(ctx context.Context, act rollouts.Turn) error {
 func (s *Script) await(ctx context.Context, want rollouts.Row, restless bool, limit time.Duration) error {
 	end := s.Stage.Clock.Now().Add(limit)
 	left := func() time.Duration { return max(end.Sub(s.Stage.Clock.Now()), time.Millisecond) }
-	for _, version := range slices.Sorted(maps.Keys(want.Size)) {
-		err := s.Stage.Until(ctx, fmt.Sprintf("%s at %d of %d pods", version, want.Available[version], want.Size[version]), rollback.ReplicaSets, left(), func(v *series.View) bool {
-			return rollback.IsVersion(v, version) && *v.Spec.Replicas == want.Size[version] && v.Status.AvailableReplicas == want.Available[version]
-		})
-		if err != nil {
-			return err
-		}
+	if err := s.pods(ctx, want, left); err != nil {
+		return err
 	}
 	if !s.Rollout.basic() {
 		if err := s.routed(ctx, want, restless, left); err != nil {
@@ -201,6 +229,19 @@ func (s *Script) await(ctx context.Context, want rollouts.Row, restless bool, li
 		return err
 	}
 	return s.Stage.Still(ctx, rollback.Rollouts, rest, left()+rest)
+}
+
+// pods waits until the versions have the pods of the row.
+func (s *Script) pods(ctx context.Context, want rollouts.Row, left func() time.Duration) error {
+	for _, version := range slices.Sorted(maps.Keys(want.Size)) {
+		err := s.Stage.Until(ctx, fmt.Sprintf("%s at %d of %d pods", version, want.Available[version], want.Size[version]), rollback.ReplicaSets, left(), func(v *series.View) bool {
+			return rollback.IsVersion(v, version) && *v.Spec.Replicas == want.Size[version] && v.Status.AvailableReplicas == want.Available[version]
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // routed waits until the weight and the targets are as in the row.

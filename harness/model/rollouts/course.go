@@ -5,6 +5,8 @@ type Turn string
 
 // The turns of a course.
 const (
+	// TurnNone is nothing: the controller is looked at.
+	TurnNone Turn = ""
 	// TurnUpdate applies the template of a version.
 	TurnUpdate Turn = "update"
 	// TurnGrow makes the missing pods of a version available, one at a time, and lets

@@ -1,0 +1,138 @@
+package upgrademidflight
+
+import (
+	"fmt"
+
+	"reckon.dev/reckon/harness/model/rollouts"
+	"reckon.dev/reckon/scenarios/canary"
+)
+
+// A flight is the course of an update over the change of the controller.
+type flight struct {
+	// setUp brings up what is stable when the course begins.
+	setUp, course *canary.Course
+	// before is the course up to the change.
+	before rollouts.Trace
+	// moving is the version whose pods become ready when the controller is replaced.
+	moving string
+}
+
+// flight plays the parameters: up to the change on the rules of one version, from then on
+// on those of the other.
+func (p *Params) flight(from, to rollouts.Rules) flight {
+	f := flight{setUp: p.setUp(from), moving: canary.New}
+	f.course = &canary.Course{Machine: f.setUp.Machine, Start: f.setUp.Trace().Final()}
+	next := p.begin(&f)
+	f.before = f.course.Trace()
+	f.alone(p.stepEnd(), rollouts.Leg{})
+	if p.Meanwhile {
+		f.alone(stepAway, next)
+	} else {
+		f.alone(stepAway, rollouts.Leg{})
+	}
+	f.course.Machine.Replace(to)
+	f.course.Do(p.stepStart(), rollouts.Leg{})
+	if !p.Meanwhile {
+		f.course.Do(nameOf(next), next)
+	}
+	f.finish()
+	return f
+}
+
+// setUp is v1, and where the Rollout is rolled back v2 after it.
+func (p *Params) setUp(from rollouts.Rules) *canary.Course {
+	c := canary.NewCourse(from, p.spec())
+	if p.When == RollingBack {
+		c.Update()
+		if c.Machine.Status().Stable != canary.New {
+			c.Command("promote v2", rollouts.TurnPromoteFull)
+		}
+		if c.Machine.Missing(canary.New) {
+			c.Grow("all of v2 becomes ready", canary.New)
+		}
+		c.Do("births apart", rollouts.Leg{Turn: rollouts.TurnElapse, N: apart})
+	}
+	return c
+}
+
+// apart is how long the births of ReplicaSets must be apart to be told from each other, in
+// seconds: creation timestamps have whole ones.
+const apart = 2
+
+// begin brings the update to where the controller is replaced, and returns what it waits
+// for there.
+func (p *Params) begin(f *flight) rollouts.Leg {
+	c := f.course
+	switch p.When {
+	case Scaling:
+		c.Do("update to v2", rollouts.Leg{Turn: rollouts.TurnUpdate, Version: canary.New})
+		return f.half("some of v2 becomes ready", canary.New)
+	case RollingBack:
+		c.Do("roll back to v1", rollouts.Leg{Turn: rollouts.TurnUpdate, Version: canary.Old})
+		f.moving = canary.Old
+		return f.half("some of v1 becomes ready", canary.Old)
+	case Aborting:
+		c.Update()
+		c.Command("abort", rollouts.TurnAbort)
+		if c.Machine.Missing(canary.Old) {
+			f.moving = canary.Old
+			return f.half("some of v1 becomes ready", canary.Old)
+		}
+		seconds, _ := c.Machine.NextDeadline()
+		return rollouts.Leg{Turn: rollouts.TurnElapse, N: seconds}
+	}
+	c.Update()
+	return rollouts.Leg{Turn: rollouts.TurnPromote}
+}
+
+// half lets half of a version's missing pods become ready, and returns the leg of the rest.
+func (f *flight) half(name, version string) rollouts.Leg {
+	rs, _ := f.course.Machine.ReplicaSet(version)
+	f.course.GrowTo(name, version, rs.Available+(rs.Size-rs.Available)/2)
+	rs, _ = f.course.Machine.ReplicaSet(version)
+	return rollouts.Leg{Turn: rollouts.TurnHold, Version: version, N: rs.Size}
+}
+
+// alone is a leg on which no controller runs.
+func (f *flight) alone(name string, leg rollouts.Leg) {
+	f.course.Legs = append(f.course.Legs, canary.Leg{Name: name, Leg: leg, Trace: f.course.Machine.Alone(leg)})
+}
+
+// nameOf names the leg of what the update waits for.
+func nameOf(leg rollouts.Leg) string {
+	switch leg.Turn {
+	case rollouts.TurnHold:
+		return "the rest of " + leg.Version + " becomes ready"
+	case rollouts.TurnElapse:
+		return "abort delay"
+	}
+	return string(leg.Turn)
+}
+
+// mostPauses bounds the legs of a course that does not get anywhere.
+const mostPauses = 20
+
+// finish lets pods become ready, promotes pauses and lets delays pass until nothing more
+// is to come.
+func (f *flight) finish() {
+	c := f.course
+	for n := range mostPauses {
+		suffix := ""
+		if n > 0 {
+			suffix = fmt.Sprintf(", %d", n+1)
+		}
+		_, delayed := c.Machine.NextDeadline()
+		switch s := c.Machine.Status(); {
+		case c.Machine.Missing(canary.Old):
+			c.Grow("v1 becomes whole"+suffix, canary.Old)
+		case c.Machine.Missing(canary.New):
+			c.Grow("v2 becomes whole"+suffix, canary.New)
+		case s.Abort && delayed:
+			c.Delay("abort delay" + suffix)
+		case s.Paused:
+			c.Command("promote the pause"+suffix, rollouts.TurnPromote)
+		default:
+			return
+		}
+	}
+}
