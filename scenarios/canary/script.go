@@ -48,7 +48,7 @@ func Run(ctx context.Context, ro Rollout, course *Course, st *stage.Stage) error
 		return err
 	}
 	for _, leg := range course.Legs {
-		if err := s.Make(ctx, leg); err != nil {
+		if err := st.Step(ctx, leg.Name, func(ctx context.Context) error { return s.leg(ctx, leg) }); err != nil {
 			return err
 		}
 	}
@@ -63,11 +63,6 @@ func NewScript(ro Rollout, course *Course, st *stage.Stage) *Script {
 // Deploy is the step in which v1 comes up.
 func (s *Script) Deploy(ctx context.Context) error { return s.Stage.Step(ctx, StepDeploy, s.deploy) }
 
-// Make is the step of a leg: its move, and what the model says to follow.
-func (s *Script) Make(ctx context.Context, leg Leg) error {
-	return s.Stage.Step(ctx, leg.Name, func(ctx context.Context) error { return s.leg(ctx, leg) })
-}
-
 // Move makes the move of a leg and waits for nothing.
 func (s *Script) Move(ctx context.Context, leg Leg) error {
 	s.freeze()
@@ -79,8 +74,14 @@ func (s *Script) Available(ctx context.Context, leg Leg) error {
 	return s.pods(ctx, leg.Trace.Final(), func() time.Duration { return s.limit(leg) })
 }
 
-// Follow waits for what the model says to follow on a leg.
+// Follow waits for what the model says to follow on a leg. A leg of which nothing is to
+// follow is given time to show something.
 func (s *Script) Follow(ctx context.Context, leg Leg) error {
+	if leg.Idle() {
+		if err := s.Stage.Pass(ctx, idleFor(leg)); err != nil {
+			return err
+		}
+	}
 	return s.await(ctx, leg.Trace.Final(), leg.Trace.Restless(), s.limit(leg))
 }
 
@@ -120,11 +121,6 @@ func unrouted(c *v1alpha1.CanaryStrategy) {
 func (s *Script) leg(ctx context.Context, leg Leg) error {
 	if err := s.Move(ctx, leg); err != nil {
 		return err
-	}
-	if leg.Idle() {
-		if err := s.Stage.Pass(ctx, idleFor(leg)); err != nil {
-			return err
-		}
 	}
 	return s.Follow(ctx, leg)
 }

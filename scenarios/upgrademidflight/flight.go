@@ -13,6 +13,10 @@ type flight struct {
 	setUp, course *canary.Course
 	// before is the course up to the change.
 	before rollouts.Trace
+	// analysing: the update is in its analysis then.
+	analysing bool
+	// cause is what the change of the version does to the update.
+	cause rollouts.Cause
 	// moving is the version whose pods become ready when the controller is replaced.
 	moving string
 }
@@ -23,7 +27,11 @@ func (p *Params) flight(from, to rollouts.Rules) flight {
 	f := flight{setUp: p.setUp(from), moving: canary.New}
 	f.course = &canary.Course{Machine: f.setUp.Machine, Start: f.setUp.Trace().Final()}
 	next := p.begin(&f)
-	f.before = f.course.Trace()
+	f.before, f.analysing = f.course.Trace(), f.course.Machine.Analysing()
+	f.cause = p.cause(from.Group, to.Group)
+	if p.Election {
+		f.course.Do(p.stepStart(), rollouts.Leg{})
+	}
 	f.alone(p.stepEnd(), rollouts.Leg{})
 	if p.Meanwhile {
 		f.alone(stepAway, next)
@@ -31,8 +39,11 @@ func (p *Params) flight(from, to rollouts.Rules) flight {
 		f.alone(stepAway, rollouts.Leg{})
 	}
 	f.course.Machine.Replace(to)
-	f.course.Do(p.stepStart(), rollouts.Leg{})
-	if !p.Meanwhile {
+	if f.cause.Effect == rollouts.Restarted {
+		f.course.Machine.ForgetSteps()
+	}
+	f.course.Do(p.stepTakes(), rollouts.Leg{})
+	if !p.Meanwhile && (next.Turn != rollouts.TurnPassAnalysis || f.course.Machine.Analysing()) {
 		f.course.Do(nameOf(next), next)
 	}
 	f.finish()
@@ -82,7 +93,18 @@ func (p *Params) begin(f *flight) rollouts.Leg {
 		return rollouts.Leg{Turn: rollouts.TurnElapse, N: seconds}
 	}
 	c.Update()
+	if p.When == Analysing {
+		return rollouts.Leg{Turn: rollouts.TurnPassAnalysis}
+	}
 	return rollouts.Leg{Turn: rollouts.TurnPromote}
+}
+
+// cause is what the change does to a Rollout in the middle of an update, by the model of
+// scenario upgrade-noop.
+func (p *Params) cause(from, to rollouts.Group) rollouts.Cause {
+	m := rollouts.Member{Updated: true, Pauses: true, Paused: true, BareAnalysis: p.When == Analysing}
+	_, cause := rollouts.NewLife(m, from).Change(to)
+	return cause
 }
 
 // half lets half of a version's missing pods become ready, and returns the leg of the rest.
@@ -129,6 +151,8 @@ func (f *flight) finish() {
 			c.Grow("v2 becomes whole"+suffix, canary.New)
 		case s.Abort && delayed:
 			c.Delay("abort delay" + suffix)
+		case c.Machine.Analysing():
+			c.Do("analysis passes"+suffix, rollouts.Leg{Turn: rollouts.TurnPassAnalysis})
 		case s.Paused:
 			c.Command("promote the pause"+suffix, rollouts.TurnPromote)
 		default:

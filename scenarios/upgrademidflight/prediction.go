@@ -33,12 +33,21 @@ func (p *Params) predict(from, to rollouts.Rules, limits map[string]float64) jud
 	out.Model = fmt.Sprintf("rollouts %s and %s", from.Group, to.Group)
 	out.Tables[0].Title = fmt.Sprintf("what the models of %s and, from its start on, %s do, pass by pass", from.Group, to.Group)
 	out.Definitions = append(out.Definitions, definitions()...)
+	if p.Election {
+		out.Definitions = append(out.Definitions, electionDefinitions()...)
+	}
 	out.Claims = append(k.change(), out.Claims...)
 	return out
 }
 
-// claimNobody is the claim about the time without a controller.
-const claimNobody = "nobody-writes"
+// Claims that tests name.
+const (
+	claimNobody     = "nobody-writes"
+	claimAnalyses   = "analyses"
+	claimLeaders    = "leaders"
+	claimLeaderless = "without-a-leader"
+	claimWriters    = "writers"
+)
 
 // key derives the claims about the change.
 type key struct {
@@ -52,9 +61,9 @@ type key struct {
 func (k key) change() []judge.Claim {
 	tag := " (" + scenario.ModelVersion(k.p.To) + ")"
 	program := []string{"cmd/rollouts-controller/main.go" + tag}
-	start, _ := k.Course.Leg(k.p.stepStart())
+	takes, _ := k.Course.Leg(k.p.stepTakes())
 	after := series.Window{From: k.p.stepStart(), To: stepQuiet}
-	return []judge.Claim{
+	out := []judge.Claim{
 		{ID: "starts", Sentence: "the version that takes over starts", Basis: program, Check: judge.Done{Step: k.p.stepStart()}},
 		{ID: "lives", Sentence: "it runs until the end", Basis: program, Check: judge.Done{Step: stepQuiet}},
 		{
@@ -66,8 +75,8 @@ func (k key) change() []judge.Claim {
 			Check: judge.Sequence{Of: rollback.Index, Want: judge.Numbers(indices(k.Course.Trace())...), Window: k.Course.Drilled()},
 		},
 		{
-			ID: "goes-on", Sentence: "the version that takes over goes on with the step that it finds", Basis: k.unchanged(),
-			Check: judge.Sequence{Of: rollback.Index, Want: judge.Numbers(indices(start.Trace)...), Window: start.Window()},
+			ID: "goes-on", Sentence: k.goesOn(), Basis: k.unchanged(),
+			Check: judge.Sequence{Of: rollback.Index, Want: judge.Numbers(indices(takes.Trace)...), Window: takes.Window()},
 		},
 		{
 			ID: "abort-status", Sentence: "status.abort takes exactly these values (1 = aborted), in this order", Basis: k.Basis(rollouts.RuleBranchC, rollouts.RuleRemoveAbort),
@@ -77,6 +86,25 @@ func (k key) change() []judge.Claim {
 			ID: "revisions", Sentence: "with it comes no revision, no ReplicaSet and no other hash", Basis: k.unchanged(),
 			Check: judge.Quiet{Of: []string{seriesRevision, seriesSets, seriesHash}, For: k.p.Quiet.Std(), Window: after},
 		},
+	}
+	if k.p.When == Analysing {
+		out = append(out, k.analyses())
+	}
+	if k.p.Election {
+		out = append(out, k.election()...)
+	}
+	return out
+}
+
+// analyses: one that was begun goes on, and an update that begins again has another.
+func (k key) analyses() judge.Claim {
+	want := 1
+	if k.flight.cause.Effect == rollouts.Restarted {
+		want++
+	}
+	return judge.Claim{
+		ID: claimAnalyses, Sentence: "how many analyses the step had in the end", Basis: k.unchanged(),
+		Check: judge.Final{Of: seriesAnalyses, Want: series.Number(float64(want)), Window: k.Course.Drilled()},
 	}
 }
 
@@ -95,9 +123,20 @@ func (k key) writtenByControllers() []string {
 	return out
 }
 
-// unchanged is why a ReplicaSet and a step are found again, in both versions.
+// goesOn says what the version that takes over does with the step that it finds.
+func (k key) goesOn() string {
+	if k.flight.cause.Effect == rollouts.Restarted {
+		return "the version that takes over begins again with the first step: " + k.flight.cause.Why
+	}
+	return "the version that takes over goes on with the step that it finds"
+}
+
+// unchanged is why a ReplicaSet and a step are found again, in both versions, or are not.
 func (k key) unchanged() []string {
 	var out []string
+	for _, b := range k.flight.cause.Basis {
+		out = append(out, b.String())
+	}
 	for _, g := range []rollouts.Group{k.from.Group, k.Rules.Group} {
 		for _, b := range g.UnchangedBasis() {
 			if !slices.Contains(out, b.String()) {

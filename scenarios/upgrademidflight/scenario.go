@@ -4,6 +4,7 @@ package upgrademidflight
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
@@ -20,10 +21,11 @@ import (
 type Params struct {
 	From      string            `json:"from" doc:"version that the update begins under: a release, or directory@release"`
 	To        string            `json:"to" doc:"version that takes its place; the same one is a restart"`
-	When      string            `json:"when" enum:"paused,scaling,aborting,rolling-back" doc:"what the update is at: in a pause without end, with some pods of its step ready, aborted, or rolling back inside rollbackWindow with some pods ready"`
+	When      string            `json:"when" enum:"paused,scaling,analysing,aborting,rolling-back" doc:"what the update is at: in a pause without end, with some pods of its step ready, in an analysis that takes the place of the first pause, aborted, or rolling back inside rollbackWindow with some pods ready"`
 	How       string            `json:"how" enum:"graceful,kill" doc:"how the first version ends: it is asked to (SIGTERM), or killed (SIGKILL)"`
 	Meanwhile bool              `json:"meanwhile" doc:"what the update waits for comes while no controller runs; otherwise once the other version does"`
 	Away      scenario.Duration `json:"away" doc:"how long no controller runs, at the least"`
+	Election  bool              `json:"election" doc:"the other version is started beside the first one, as a rolling update of the controller does, and works once it has the lease of the leader"`
 	canary.Params
 	AbortDelay int `json:"abortScaleDownDelaySeconds" min:"-1" max:"60" doc:"how long an aborted canary is kept; -1 leaves it unset (30 s, and with dynamicStableScale none)"`
 }
@@ -32,6 +34,7 @@ type Params struct {
 const (
 	Paused      = "paused"
 	Scaling     = "scaling"
+	Analysing   = "analysing"
 	Aborting    = "aborting"
 	RollingBack = "rolling-back"
 )
@@ -48,6 +51,8 @@ type Scenario struct{}
 var (
 	_ scenario.Scenario   = Scenario{}
 	_ scenario.Upgrader   = Scenario{}
+	_ scenario.Elector    = Scenario{}
+	_ scenario.Exclusive  = Scenario{}
 	_ scenario.GuardNames = Scenario{}
 )
 
@@ -82,6 +87,11 @@ func (Scenario) Releases(params any) map[string][]string {
 	}
 	return map[string][]string{scenario.ArgoRollouts: releases}
 }
+
+func (Scenario) Elects(params any) bool { return params.(*Params).Election }
+
+// Exclusive: the lease of the leader is outside of the Rollout's namespace.
+func (Scenario) Exclusive(params any) bool { return params.(*Params).Election }
 
 func (Scenario) Guards() map[string]string { return canary.GuardNames() }
 
@@ -121,6 +131,8 @@ func (p *Params) checkFlight() error {
 		return scenario.Refuse("dynamicStableScale", "does not go with when: rolling-back here: v2 is scaled down before or after the next pod of v1 is seen")
 	case p.When != RollingBack && at.Current == at.Stable:
 		return scenario.Refuse("steps", "%s never stops, so the update is over when the controller is replaced; expected a pause without end", p.Steps)
+	case p.When == Analysing && !f.analysing:
+		return scenario.Refuse("steps", "with %s and %d replicas the update never gets to its analysis", p.Steps, p.Replicas)
 	case p.When == Paused && !at.Paused:
 		return scenario.Refuse("steps", "with %s and %d replicas the update never gets to a pause", p.Steps, p.Replicas)
 	case (p.When == Scaling || p.When == RollingBack) && (at.Available[f.moving] == 0 || at.Available[f.moving] == at.Size[f.moving]):
@@ -138,6 +150,14 @@ func (p *Params) rules() (from, to rollouts.Rules) {
 	return from, to
 }
 
+// analysis is the step that is an analysis in the place of a pause, -1 if none is.
+func (p *Params) analysis() int {
+	if p.When != Analysing {
+		return -1
+	}
+	return slices.IndexFunc(p.Steps, func(s rollback.Step) bool { return s.Pause != nil && s.Pause.Duration == nil })
+}
+
 // window is rollbackWindow.revisions of the Rollout that is rolled back.
 const window = 3
 
@@ -148,6 +168,9 @@ func (p *Params) spec() rollouts.Spec {
 	}
 	if p.When == RollingBack {
 		spec.WindowRevisions = window
+	}
+	if i := p.analysis(); i >= 0 {
+		spec.Steps[i] = rollouts.AnalysisStep()
 	}
 	return spec
 }
@@ -161,6 +184,11 @@ func (p *Params) rollout() canary.Rollout {
 		if p.When == RollingBack {
 			spec.RollbackWindow = &v1alpha1.RollbackWindowSpec{Revisions: window}
 		}
+		if i := p.analysis(); i >= 0 {
+			spec.Strategy.Canary.Steps[i] = v1alpha1.CanaryStep{Analysis: &v1alpha1.RolloutAnalysis{
+				Templates: []v1alpha1.AnalysisTemplateRef{{TemplateName: rollback.Name}},
+			}}
+		}
 	}}
 }
 
@@ -169,7 +197,11 @@ func (Scenario) Expected(params any) time.Duration {
 	const change, setUpLeg = 10 * time.Second, 3 * time.Second
 	p := params.(*Params)
 	f := p.flight(p.rules())
-	return change + p.Away.Std() + canary.Expected(p.Params, f.course) + time.Duration(len(f.setUp.Legs))*setUpLeg
+	d := change + p.Away.Std()
+	if p.Election {
+		d += leaseDuration + retryMost
+	}
+	return d + canary.Expected(p.Params, f.course) + time.Duration(len(f.setUp.Legs))*setUpLeg
 }
 
 // newer says whether version a is a later release than b.
@@ -188,4 +220,13 @@ func (p *Params) stepCRDs() string { return "CRDs of " + p.To }
 func (p *Params) stepEnd() string {
 	return fmt.Sprintf("%s %s", map[string]string{Graceful: "stop", Kill: "kill"}[p.How], p.From)
 }
+
+// stepTakes is the step in which the other version takes over.
+func (p *Params) stepTakes() string {
+	if p.Election {
+		return p.To + " leads"
+	}
+	return p.stepStart()
+}
+
 func (p *Params) stepStart() string { return "start " + p.To }

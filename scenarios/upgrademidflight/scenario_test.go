@@ -37,6 +37,12 @@ var cells = map[string]func(*Params){
 		dynamic(p)
 		p.AbortDelay = 15
 	},
+	"analysing": func(p *Params) { analysing(p) },
+	"analysing-passed-later": func(p *Params) {
+		analysing(p)
+		p.Meanwhile = false
+	},
+	"paused-election":      func(p *Params) { p.Election = true },
 	"rolling-back":         func(p *Params) { p.When = RollingBack },
 	"rolling-back-subsets": func(p *Params) { p.When, p.Routing = RollingBack, "subsets" },
 	"rolling-back-later":   func(p *Params) { p.When, p.Meanwhile = RollingBack, false },
@@ -46,6 +52,12 @@ var cells = map[string]func(*Params){
 // the steps.
 func dynamic(p *Params) {
 	p.When, p.Meanwhile, p.DynamicStableScale, p.AbortDelay, p.Steps = Aborting, false, true, -1, ladder
+}
+
+// analysing is in an analysis at half of the traffic.
+func analysing(p *Params) {
+	p.When = Analysing
+	p.Steps = rollback.Steps{rollback.SetWeight(20), rollback.SetWeight(50), canary.Pause(), rollback.SetWeight(100)}
 }
 
 // changes are the changes of the version that the model tells apart, and none.
@@ -133,15 +145,17 @@ func TestWhatTheModelsDoIsWhatTheyPredict(t *testing.T) {
 	each(t, func(cell string, p *Params) {
 		key := predict(t, p)
 		set := canarytest.Play(t, p.Params, p.flight(p.rules()).course, key.Definitions)
-		if v := canarytest.Judge(t, untimed(key), set); v.Outcome != judge.Pass {
+		if v := canarytest.Judge(t, taped(key), set); v.Outcome != judge.Pass {
 			t.Errorf("%s, %s to %s: %s: %q", cell, p.From, p.To, v.Outcome, v.Reasons)
 		}
 	})
 }
 
-// untimed leaves out the claim that a time has passed, of which a tape knows nothing.
-func untimed(key judge.Prediction) judge.Prediction {
-	key.Claims = slices.DeleteFunc(slices.Clone(key.Claims), func(c judge.Claim) bool { return c.ID == claimNobody })
+// taped leaves out the claims about what such a tape knows nothing of: that a time has
+// passed, analyses and leases.
+func taped(key judge.Prediction) judge.Prediction {
+	unknown := []string{claimNobody, claimAnalyses, claimLeaders, claimLeaderless, claimWriters}
+	key.Claims = slices.DeleteFunc(slices.Clone(key.Claims), func(c judge.Claim) bool { return slices.Contains(unknown, c.ID) })
 	return key
 }
 
@@ -164,7 +178,7 @@ func TestAWrongModelIsCaught(t *testing.T) {
 			truth := p.flight(from, to)
 			c.alter(&from, &to)
 			key := p.predict(from, to, nil)
-			v := canarytest.Judge(t, untimed(key), canarytest.Play(t, p.Params, truth.course, key.Definitions))
+			v := canarytest.Judge(t, taped(key), canarytest.Play(t, p.Params, truth.course, key.Definitions))
 			if !slices.ContainsFunc(v.Claims, func(r judge.ClaimResult) bool { return r.ID == c.claim && r.Status == judge.Broken }) {
 				t.Errorf("claim %s is not broken: %q", c.claim, v.Reasons)
 			}
@@ -181,7 +195,7 @@ func TestParametersThatCannotBeUsedAreRefused(t *testing.T) {
 		"the defaults":          {func(*Params) {}, ""},
 		"no version":            {func(p *Params) { p.From = "" }, `from: "" is no version, expected one such as v1.9.2, or directory@v1.9.2`},
 		"no release":            {func(p *Params) { p.To = "latest" }, `to: "latest" is no version, expected one such as v1.9.2, or directory@v1.9.2`},
-		"an unknown state":      {func(p *Params) { p.When = "flying" }, `when: "flying" is unknown, expected paused | scaling | aborting | rolling-back`},
+		"an unknown state":      {func(p *Params) { p.When = "flying" }, `when: "flying" is unknown, expected paused | scaling | analysing | aborting | rolling-back`},
 		"one pod":               {func(p *Params) { p.Replicas = 1 }, "replicas: expected at least 2: of fewer pods none is missing while another is there"},
 		"no pause":              {func(p *Params) { p.Steps = rollback.Steps{rollback.SetWeight(50)} }, "steps: [50] never stops, so the update is over when the controller is replaced; expected a pause without end"},
 		"a step of one pod":     {func(p *Params) { p.When, p.Replicas = Scaling, 3 }, "steps: with [30, pause forever, 60, 100] and 3 replicas the first weight wants 1 pods, of which there is none to wait for; expected one that wants at least 2"},
@@ -205,7 +219,7 @@ func TestWhatIsAcceptedCanBeJudged(t *testing.T) {
 		versions := rapid.SampledFrom(changes).Draw(rt, "versions")
 		p := params(func(p *Params) {
 			p.From, p.To = versions[0], versions[1]
-			p.When = rapid.SampledFrom([]string{Paused, Scaling, Aborting, RollingBack}).Draw(rt, "when")
+			p.When = rapid.SampledFrom([]string{Paused, Scaling, Analysing, Aborting, RollingBack}).Draw(rt, "when")
 			p.Meanwhile = rapid.Bool().Draw(rt, "meanwhile")
 			p.Replicas = rapid.IntRange(0, 12).Draw(rt, "replicas")
 			p.MinPodsPerReplicaSet = rapid.IntRange(0, 4).Draw(rt, "minPods")

@@ -2,12 +2,20 @@ package upgrademidflight
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
+	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"reckon.dev/reckon/harness/component/argorollouts"
 	"reckon.dev/reckon/harness/model/rollouts"
+	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/harness/stage"
 	"reckon.dev/reckon/scenarios/canary"
+	"reckon.dev/reckon/scenarios/rollback"
 )
 
 // cutTime is within what time after a change of a CRD the API server ends the watches of
@@ -26,6 +34,11 @@ func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
 			return err
 		}
 	}
+	if p.analysis() >= 0 {
+		if err := rollback.CreateAll(ctx, st.Client, st.Namespace, "upgrade/analysis.yaml"); err != nil {
+			return err
+		}
+	}
 	if err := s.moves.Deploy(ctx); err != nil {
 		return err
 	}
@@ -38,7 +51,7 @@ func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
 		if err := s.make(ctx, leg); err != nil {
 			return err
 		}
-		if leg.Name == p.stepStart() && st.Controller.Ended() != nil {
+		if leg.Name == p.stepStart() && !s.started {
 			return nil // nobody is there to see the update to its end
 		}
 	}
@@ -51,6 +64,10 @@ type script struct {
 	st     *stage.Stage
 	flight flight
 	moves  *canary.Script
+	// started: the other version was.
+	started bool
+	// leader is who had the lease before the first version ended.
+	leader string
 }
 
 // install applies the CRDs of the later of both versions before anything is there, as
@@ -72,23 +89,60 @@ func (s *script) setUp(ctx context.Context) error {
 		if err := s.moves.Follow(ctx, leg); err != nil {
 			return fmt.Errorf("the set-up failed: %s: %v", leg.Name, err)
 		}
-		if leg.Leg.Turn == rollouts.TurnElapse {
-			if err := s.st.Pass(ctx, time.Duration(leg.Leg.N)*time.Second); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
 
 func (s *script) make(ctx context.Context, leg canary.Leg) error {
-	do := map[string]func(context.Context, canary.Leg) error{
-		s.stepEnd(): s.end, stepAway: s.away, s.stepStart(): s.start,
-	}[leg.Name]
-	if do == nil {
-		return s.moves.Make(ctx, leg)
+	var do func(context.Context, canary.Leg) error
+	switch leg.Name {
+	case s.stepStart():
+		do = s.start
+	case s.stepEnd():
+		do = s.end
+	case stepAway:
+		do = s.away
+	case s.stepTakes():
+		do = s.takes
+	default:
+		do = s.move
 	}
 	return s.st.Step(ctx, leg.Name, func(ctx context.Context) error { return do(ctx, leg) })
+}
+
+// move is a leg like those of other updates.
+func (s *script) move(ctx context.Context, leg canary.Leg) error {
+	if err := s.send(ctx, leg); err != nil {
+		return err
+	}
+	return s.moves.Follow(ctx, leg)
+}
+
+// send makes the move of a leg.
+func (s *script) send(ctx context.Context, leg canary.Leg) error {
+	if leg.Leg.Turn != rollouts.TurnPassAnalysis {
+		return s.moves.Move(ctx, leg)
+	}
+	return s.passAnalyses(ctx)
+}
+
+// passAnalyses ends every analysis that runs: one without a measurement then counts as
+// successful (analysis/analysis.go, assessRunStatus, v1.8.3).
+func (s *script) passAnalyses(ctx context.Context) error {
+	runs := &v1alpha1.AnalysisRunList{}
+	if err := s.st.Client.List(ctx, runs, client.InNamespace(s.st.Namespace)); err != nil {
+		return fmt.Errorf("listing the analyses: %w", err)
+	}
+	for _, run := range runs.Items {
+		if run.Status.Phase.Completed() {
+			continue
+		}
+		body := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"terminate":true}}`))
+		if err := s.st.Client.Patch(ctx, &run, body); err != nil {
+			return fmt.Errorf("ending analysis %s: %w", run.Name, err)
+		}
+	}
+	return nil
 }
 
 // end ends the first version.
@@ -96,6 +150,7 @@ func (s *script) end(ctx context.Context, leg canary.Leg) error {
 	if err := s.moves.Move(ctx, leg); err != nil {
 		return err
 	}
+	s.leader = s.holder()
 	if s.How == Kill {
 		return s.st.Controller.Kill(ctx)
 	}
@@ -104,7 +159,7 @@ func (s *script) end(ctx context.Context, leg canary.Leg) error {
 
 // away lets what the update waits for come, and time pass.
 func (s *script) away(ctx context.Context, leg canary.Leg) error {
-	if err := s.moves.Move(ctx, leg); err != nil {
+	if err := s.send(ctx, leg); err != nil {
 		return err
 	}
 	if err := s.moves.Available(ctx, leg); err != nil {
@@ -117,21 +172,36 @@ func (s *script) away(ctx context.Context, leg canary.Leg) error {
 	return s.st.Pass(ctx, long)
 }
 
-// start starts the other version and waits until it has taken over.
+// start starts the other version, and waits until it has taken over if it is alone.
 func (s *script) start(ctx context.Context, leg canary.Leg) error {
 	if err := s.st.Controller.Start(ctx, s.To); err != nil {
 		return err
 	}
-	if leg.Idle() {
-		if err := s.st.Pass(ctx, idle); err != nil {
-			return err
-		}
+	s.started = true
+	return s.moves.Follow(ctx, leg)
+}
+
+// takes waits until the other version leads and has taken over.
+func (s *script) takes(ctx context.Context, leg canary.Leg) error {
+	err := s.st.UntilIn(ctx, argorollouts.Namespace, "another leader", leases, 2*(leaseDuration+retryMost), func(v *series.View) bool {
+		return v.Metadata.Name == argorollouts.Lock && v.Spec.HolderIdentity != "" && v.Spec.HolderIdentity != s.leader
+	})
+	if err != nil {
+		return err
 	}
 	return s.moves.Follow(ctx, leg)
 }
 
-// idle is how long a version that is to change nothing is given to change something.
-const idle = 3 * time.Second
+// holder is who has the lease of the leader as it was recorded last.
+func (s *script) holder() string {
+	for _, o := range s.st.Recorder.Objects(leases, argorollouts.Namespace) {
+		var v series.View
+		if json.Unmarshal(o.Body, &v) == nil && v.Metadata.Name == argorollouts.Lock {
+			return v.Spec.HolderIdentity
+		}
+	}
+	return ""
+}
 
 // quiet ends with whether the controller still lives.
 func (s *script) quiet(ctx context.Context) error {

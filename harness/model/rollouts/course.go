@@ -17,6 +17,9 @@ const (
 	// TurnElapse lets N seconds pass.
 	TurnElapse Turn = "elapse"
 
+	// TurnPassAnalysis lets the analysis step that runs succeed.
+	TurnPassAnalysis Turn = "analysis passes"
+
 	TurnAbort       Turn = "abort"
 	TurnRetry       Turn = "retry"
 	TurnPromote     Turn = "promote"
@@ -57,6 +60,8 @@ func (m *Machine) turn(leg Leg) {
 		m.Ready(leg.Version, leg.N)
 	case TurnElapse:
 		m.Elapse(leg.N)
+	case TurnPassAnalysis:
+		m.PassAnalysis()
 	case TurnAbort:
 		m.Abort()
 	case TurnRetry:
