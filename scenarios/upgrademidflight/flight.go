@@ -26,13 +26,17 @@ type flight struct {
 func (p *Params) flight(from, to rollouts.Rules) flight {
 	f := flight{setUp: p.setUp(from), moving: canary.New}
 	f.course = &canary.Course{Machine: f.setUp.Machine, Start: f.setUp.Trace().Final()}
-	next := p.begin(&f)
+	last, next := p.begin(&f)
 	f.before, f.analysing = f.course.Trace(), f.course.Machine.Analysing()
 	f.cause = p.cause(from.Group, to.Group)
 	if p.Election {
 		f.course.Do(p.stepStart(), rollouts.Leg{})
 	}
-	f.alone(p.stepEnd(), rollouts.Leg{})
+	if last.Turn == rollouts.TurnNone {
+		f.alone(p.stepEnd(), last)
+	} else {
+		f.course.Do(p.stepEnd(), last)
+	}
 	if p.Meanwhile {
 		f.alone(stepAway, next)
 	} else {
@@ -43,11 +47,23 @@ func (p *Params) flight(from, to rollouts.Rules) flight {
 		f.course.Machine.ForgetSteps()
 	}
 	f.course.Do(p.stepTakes(), rollouts.Leg{})
-	if !p.Meanwhile && (next.Turn != rollouts.TurnPassAnalysis || f.course.Machine.Analysing()) {
-		f.course.Do(nameOf(next), next)
+	if !p.Meanwhile {
+		f.watched(next)
 	}
 	f.finish()
 	return f
+}
+
+// watched is what the update waits for, with a controller that sees it come.
+func (f *flight) watched(next rollouts.Leg) {
+	name := nameOf(next)
+	switch {
+	case next.Turn == rollouts.TurnHold: // it sees the pods one by one
+		next.Turn = rollouts.TurnGrow
+	case next.Turn == rollouts.TurnPassAnalysis && !f.course.Machine.Analysing():
+		return // the update has begun again, and is not there yet
+	}
+	f.course.Do(name, next)
 }
 
 // setUp is v1, and where the Rollout is rolled back v2 after it.
@@ -70,33 +86,49 @@ func (p *Params) setUp(from rollouts.Rules) *canary.Course {
 // seconds: creation timestamps have whole ones.
 const apart = 2
 
-// begin brings the update to where the controller is replaced, and returns what it waits
-// for there.
-func (p *Params) begin(f *flight) rollouts.Leg {
-	c := f.course
+// begin brings the update to where the controller is replaced. It returns the move that
+// the controller still answers while it ends, if any, and what the update then waits for.
+func (p *Params) begin(f *flight) (last, next rollouts.Leg) {
+	c, writes := f.course, p.At == AtWrite
 	switch p.When {
 	case Scaling:
 		c.Do("update to v2", rollouts.Leg{Turn: rollouts.TurnUpdate, Version: canary.New})
-		return f.half("some of v2 becomes ready", canary.New)
+		rest := f.half("some of v2 becomes ready", canary.New)
+		if writes {
+			return rest, rollouts.Leg{Turn: rollouts.TurnPromote}
+		}
+		return last, rest
 	case RollingBack:
-		c.Do("roll back to v1", rollouts.Leg{Turn: rollouts.TurnUpdate, Version: canary.Old})
 		f.moving = canary.Old
-		return f.half("some of v1 becomes ready", canary.Old)
+		c.Do("roll back to v1", rollouts.Leg{Turn: rollouts.TurnUpdate, Version: canary.Old})
+		if writes {
+			return hold(canary.Old, 1), hold(canary.Old, p.Replicas)
+		}
+		return last, f.half("some of v1 becomes ready", canary.Old)
 	case Aborting:
 		c.Update()
-		c.Command("abort", rollouts.TurnAbort)
+		abort := rollouts.Leg{Turn: rollouts.TurnAbort}
+		if writes {
+			return abort, rollouts.Leg{Turn: rollouts.TurnElapse, N: p.AbortDelay}
+		}
+		c.Do("abort", abort)
 		if c.Machine.Missing(canary.Old) {
 			f.moving = canary.Old
-			return f.half("some of v1 becomes ready", canary.Old)
+			return last, f.half("some of v1 becomes ready", canary.Old)
 		}
 		seconds, _ := c.Machine.NextDeadline()
-		return rollouts.Leg{Turn: rollouts.TurnElapse, N: seconds}
+		return last, rollouts.Leg{Turn: rollouts.TurnElapse, N: seconds}
 	}
 	c.Update()
 	if p.When == Analysing {
-		return rollouts.Leg{Turn: rollouts.TurnPassAnalysis}
+		return last, rollouts.Leg{Turn: rollouts.TurnPassAnalysis}
 	}
-	return rollouts.Leg{Turn: rollouts.TurnPromote}
+	return last, rollouts.Leg{Turn: rollouts.TurnPromote}
+}
+
+// hold is the leg on which so many pods of a version are ready.
+func hold(version string, pods int) rollouts.Leg {
+	return rollouts.Leg{Turn: rollouts.TurnHold, Version: version, N: pods}
 }
 
 // cause is what the change does to a Rollout in the middle of an update, by the model of
@@ -112,7 +144,7 @@ func (f *flight) half(name, version string) rollouts.Leg {
 	rs, _ := f.course.Machine.ReplicaSet(version)
 	f.course.GrowTo(name, version, rs.Available+(rs.Size-rs.Available)/2)
 	rs, _ = f.course.Machine.ReplicaSet(version)
-	return rollouts.Leg{Turn: rollouts.TurnHold, Version: version, N: rs.Size}
+	return hold(version, rs.Size)
 }
 
 // alone is a leg on which no controller runs.

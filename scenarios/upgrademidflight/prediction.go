@@ -75,10 +75,6 @@ func (k key) change() []judge.Claim {
 			Check: judge.Sequence{Of: rollback.Index, Want: judge.Numbers(indices(k.Course.Trace())...), Window: k.Course.Drilled()},
 		},
 		{
-			ID: "goes-on", Sentence: k.goesOn(), Basis: k.unchanged(),
-			Check: judge.Sequence{Of: rollback.Index, Want: judge.Numbers(indices(takes.Trace)...), Window: takes.Window()},
-		},
-		{
 			ID: "abort-status", Sentence: "status.abort takes exactly these values (1 = aborted), in this order", Basis: k.Basis(rollouts.RuleBranchC, rollouts.RuleRemoveAbort),
 			Check: judge.Sequence{Of: rollback.Abort, Want: judge.Numbers(aborts(k.Course.Trace())...), Window: k.Course.Drilled()},
 		},
@@ -86,6 +82,12 @@ func (k key) change() []judge.Claim {
 			ID: "revisions", Sentence: "with it comes no revision, no ReplicaSet and no other hash", Basis: k.unchanged(),
 			Check: judge.Quiet{Of: []string{seriesRevision, seriesSets, seriesHash}, For: k.p.Quiet.Std(), Window: after},
 		},
+	}
+	if k.p.At == AtRest { // else nobody can tell what of its pass the first version has done
+		out = append(out, judge.Claim{
+			ID: "goes-on", Sentence: k.goesOn(), Basis: k.unchanged(),
+			Check: judge.Sequence{Of: rollback.Index, Want: judge.Numbers(indices(takes.Trace)...), Window: takes.Window()},
+		})
 	}
 	if k.p.When == Analysing {
 		out = append(out, k.analyses())

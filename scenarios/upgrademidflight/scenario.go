@@ -22,6 +22,7 @@ type Params struct {
 	From      string            `json:"from" doc:"version that the update begins under: a release, or directory@release"`
 	To        string            `json:"to" doc:"version that takes its place; the same one is a restart"`
 	When      string            `json:"when" enum:"paused,scaling,analysing,aborting,rolling-back" doc:"what the update is at: in a pause without end, with some pods of its step ready, in an analysis that takes the place of the first pause, aborted, or rolling back inside rollbackWindow with some pods ready"`
+	At        string            `json:"at" enum:"rest,write" doc:"the first version ends when it is at rest there, or as soon as the weight that it writes next is seen, in the middle of its pass"`
 	How       string            `json:"how" enum:"graceful,kill" doc:"how the first version ends: it is asked to (SIGTERM), or killed (SIGKILL)"`
 	Meanwhile bool              `json:"meanwhile" doc:"what the update waits for comes while no controller runs; otherwise once the other version does"`
 	Away      scenario.Duration `json:"away" doc:"how long no controller runs, at the least"`
@@ -37,6 +38,12 @@ const (
 	Analysing   = "analysing"
 	Aborting    = "aborting"
 	RollingBack = "rolling-back"
+)
+
+// Values of Params.At.
+const (
+	AtRest  = "rest"
+	AtWrite = "write"
 )
 
 // Values of Params.How.
@@ -71,7 +78,7 @@ func (Scenario) Components(cluster.Capabilities) []string { return []string{scen
 
 func (Scenario) Defaults() any {
 	p := &Params{
-		From: "v1.8.3", To: "v1.9.2", When: Paused, How: Graceful, Meanwhile: true, Away: scenario.Duration(3 * time.Second),
+		From: "v1.8.3", To: "v1.9.2", When: Paused, At: AtRest, How: Graceful, Meanwhile: true, Away: scenario.Duration(3 * time.Second),
 		Params: canary.DefaultParams(), AbortDelay: 15,
 	}
 	p.Steps = rollback.Steps{rollback.SetWeight(30), canary.Pause(), rollback.SetWeight(60), rollback.SetWeight(100)}
@@ -124,6 +131,9 @@ func (p *Params) checkFlight() error {
 	if p.AbortDelay == 0 {
 		return scenario.Refuse("abortScaleDownDelaySeconds", "0 is never, so that nothing follows the abort; expected -1 or at least 1")
 	}
+	if err := p.checkWrite(); err != nil {
+		return err
+	}
 	f := p.flight(p.rules())
 	at := f.before.Final()
 	switch {
@@ -135,10 +145,25 @@ func (p *Params) checkFlight() error {
 		return scenario.Refuse("steps", "with %s and %d replicas the update never gets to its analysis", p.Steps, p.Replicas)
 	case p.When == Paused && !at.Paused:
 		return scenario.Refuse("steps", "with %s and %d replicas the update never gets to a pause", p.Steps, p.Replicas)
-	case (p.When == Scaling || p.When == RollingBack) && (at.Available[f.moving] == 0 || at.Available[f.moving] == at.Size[f.moving]):
+	case (p.When == Scaling || p.When == RollingBack && p.At == AtRest) && (at.Available[f.moving] == 0 || at.Available[f.moving] == at.Size[f.moving]):
 		return scenario.Refuse("steps", "with %s and %d replicas the first weight wants %d pods, of which there is none to wait for; expected one that wants at least 2", p.Steps, p.Replicas, at.Size[f.moving])
-	case p.When == Aborting && !at.Abort:
+	case p.When == Aborting && p.At == AtRest && !at.Abort:
 		return scenario.Refuse("steps", "%s: the abort does not last", p.Steps)
+	}
+	return nil
+}
+
+// checkWrite refuses what has no write of a weight to end in.
+func (p *Params) checkWrite() error {
+	switch {
+	case p.At == AtRest:
+		return nil
+	case p.When == Paused || p.When == Analysing:
+		return scenario.Refuse("at", "write does not go with when: %s, after which pods are made before a weight is written", p.When)
+	case rollouts.Routing(p.Routing) == rollouts.RoutingNone:
+		return scenario.Refuse("at", "write does not go with routing: none, where no weight is written")
+	case p.When == Aborting && (p.DynamicStableScale || p.AbortDelay < 0 || p.Meanwhile):
+		return scenario.Refuse("at", "write and when: aborting go with meanwhile: false, abortScaleDownDelaySeconds and without dynamicStableScale only: the delay begins under the other version")
 	}
 	return nil
 }

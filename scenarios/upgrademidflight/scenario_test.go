@@ -29,6 +29,9 @@ var cells = map[string]func(*Params){
 	"paused-basic":          func(p *Params) { p.Routing = "none" },
 	"scaling":               func(p *Params) { p.When = Scaling },
 	"scaling-killed":        func(p *Params) { p.When, p.How = Scaling, Kill },
+	"scaling-at-write":      func(p *Params) { p.When, p.At = Scaling, AtWrite },
+	"aborting-at-write":     func(p *Params) { p.When, p.At, p.Meanwhile = Aborting, AtWrite, false },
+	"rolling-back-at-write": func(p *Params) { p.When, p.At = RollingBack, AtWrite },
 	"scaling-subsets":       func(p *Params) { p.When, p.Routing, p.Meanwhile = Scaling, "subsets", false },
 	"aborting":              func(p *Params) { p.When = Aborting },
 	"aborting-later":        func(p *Params) { p.When, p.Meanwhile = Aborting, false },
@@ -192,16 +195,19 @@ func TestParametersThatCannotBeUsedAreRefused(t *testing.T) {
 		change func(*Params)
 		says   string
 	}{
-		"the defaults":          {func(*Params) {}, ""},
-		"no version":            {func(p *Params) { p.From = "" }, `from: "" is no version, expected one such as v1.9.2, or directory@v1.9.2`},
-		"no release":            {func(p *Params) { p.To = "latest" }, `to: "latest" is no version, expected one such as v1.9.2, or directory@v1.9.2`},
-		"an unknown state":      {func(p *Params) { p.When = "flying" }, `when: "flying" is unknown, expected paused | scaling | analysing | aborting | rolling-back`},
-		"one pod":               {func(p *Params) { p.Replicas = 1 }, "replicas: expected at least 2: of fewer pods none is missing while another is there"},
-		"no pause":              {func(p *Params) { p.Steps = rollback.Steps{rollback.SetWeight(50)} }, "steps: [50] never stops, so the update is over when the controller is replaced; expected a pause without end"},
-		"a step of one pod":     {func(p *Params) { p.When, p.Replicas = Scaling, 3 }, "steps: with [30, pause forever, 60, 100] and 3 replicas the first weight wants 1 pods, of which there is none to wait for; expected one that wants at least 2"},
-		"an abort for good":     {func(p *Params) { p.AbortDelay = 0 }, "abortScaleDownDelaySeconds: 0 is never, so that nothing follows the abort; expected -1 or at least 1"},
-		"no time":               {func(p *Params) { p.Away = 0 }, "away: expected 1s to 1m, got 0s"},
-		"a rollback by weights": {func(p *Params) { p.When, p.DynamicStableScale = RollingBack, true }, "dynamicStableScale: does not go with when: rolling-back here: v2 is scaled down before or after the next pod of v1 is seen"},
+		"the defaults":              {func(*Params) {}, ""},
+		"no version":                {func(p *Params) { p.From = "" }, `from: "" is no version, expected one such as v1.9.2, or directory@v1.9.2`},
+		"no release":                {func(p *Params) { p.To = "latest" }, `to: "latest" is no version, expected one such as v1.9.2, or directory@v1.9.2`},
+		"an unknown state":          {func(p *Params) { p.When = "flying" }, `when: "flying" is unknown, expected paused | scaling | analysing | aborting | rolling-back`},
+		"one pod":                   {func(p *Params) { p.Replicas = 1 }, "replicas: expected at least 2: of fewer pods none is missing while another is there"},
+		"no pause":                  {func(p *Params) { p.Steps = rollback.Steps{rollback.SetWeight(50)} }, "steps: [50] never stops, so the update is over when the controller is replaced; expected a pause without end"},
+		"a step of one pod":         {func(p *Params) { p.When, p.Replicas = Scaling, 3 }, "steps: with [30, pause forever, 60, 100] and 3 replicas the first weight wants 1 pods, of which there is none to wait for; expected one that wants at least 2"},
+		"an abort for good":         {func(p *Params) { p.AbortDelay = 0 }, "abortScaleDownDelaySeconds: 0 is never, so that nothing follows the abort; expected -1 or at least 1"},
+		"a pause has no write":      {func(p *Params) { p.At = AtWrite }, "at: write does not go with when: paused, after which pods are made before a weight is written"},
+		"nor has a basic canary":    {func(p *Params) { p.When, p.At, p.Routing = Scaling, AtWrite, "none" }, "at: write does not go with routing: none, where no weight is written"},
+		"a delay that nobody began": {func(p *Params) { p.When, p.At = Aborting, AtWrite }, "at: write and when: aborting go with meanwhile: false, abortScaleDownDelaySeconds and without dynamicStableScale only: the delay begins under the other version"},
+		"no time":                   {func(p *Params) { p.Away = 0 }, "away: expected 1s to 1m, got 0s"},
+		"a rollback by weights":     {func(p *Params) { p.When, p.DynamicStableScale = RollingBack, true }, "dynamicStableScale: does not go with when: rolling-back here: v2 is scaled down before or after the next pod of v1 is seen"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -220,6 +226,7 @@ func TestWhatIsAcceptedCanBeJudged(t *testing.T) {
 		p := params(func(p *Params) {
 			p.From, p.To = versions[0], versions[1]
 			p.When = rapid.SampledFrom([]string{Paused, Scaling, Analysing, Aborting, RollingBack}).Draw(rt, "when")
+			p.At = rapid.SampledFrom([]string{AtRest, AtWrite}).Draw(rt, "at")
 			p.Meanwhile = rapid.Bool().Draw(rt, "meanwhile")
 			p.Replicas = rapid.IntRange(0, 12).Draw(rt, "replicas")
 			p.MinPodsPerReplicaSet = rapid.IntRange(0, 4).Draw(rt, "minPods")

@@ -147,14 +147,31 @@ func (s *script) passAnalyses(ctx context.Context) error {
 
 // end ends the first version.
 func (s *script) end(ctx context.Context, leg canary.Leg) error {
-	if err := s.moves.Move(ctx, leg); err != nil {
+	s.leader = s.holder()
+	if err := s.send(ctx, leg); err != nil {
 		return err
 	}
-	s.leader = s.holder()
+	if s.At == AtWrite {
+		if err := s.written(ctx, leg.Trace.Final().Weight); err != nil {
+			return err
+		}
+	}
 	if s.How == Kill {
 		return s.st.Controller.Kill(ctx)
 	}
 	return s.st.Controller.Stop(ctx)
+}
+
+// writeLimit is how long the first version may take to write a weight.
+const writeLimit = 15 * time.Second
+
+// written waits until a weight is seen, and for nothing that comes after it.
+func (s *script) written(ctx context.Context, weight int) error {
+	of := rollback.WeightIn(rollback.Name, rollouts.Routing(s.Routing))
+	return s.st.Until(ctx, fmt.Sprintf("weight %d", weight), rollback.VirtualServices, writeLimit, func(v *series.View) bool {
+		got, ok := of(v)
+		return ok && got.Num == float64(weight)
+	})
 }
 
 // away lets what the update waits for come, and time pass.
