@@ -2,6 +2,8 @@ package upgrademidflight
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/scenarios/canary"
@@ -35,7 +37,7 @@ func (p *Params) flight(from, to rollouts.Rules) flight {
 	if last.Turn == rollouts.TurnNone {
 		f.alone(p.stepEnd(), last)
 	} else {
-		f.course.Do(p.stepEnd(), last)
+		f.cut(p.stepEnd(), last)
 	}
 	if p.Meanwhile {
 		f.alone(stepAway, next)
@@ -47,11 +49,22 @@ func (p *Params) flight(from, to rollouts.Rules) flight {
 		f.course.Machine.ForgetSteps()
 	}
 	f.course.Do(p.stepTakes(), rollouts.Leg{})
-	if !p.Meanwhile {
+	if !p.Meanwhile && next.Turn != rollouts.TurnNone {
 		f.watched(next)
 	}
 	f.finish()
 	return f
+}
+
+// cut is a leg in whose last pass the controller ends. It gets no further: what it would
+// do again and again it does not.
+func (f *flight) cut(name string, leg rollouts.Leg) {
+	f.course.Do(name, leg)
+	trace := &f.course.Legs[len(f.course.Legs)-1].Trace
+	if trace.Restless() {
+		last := &trace.Rows[len(trace.Rows)-1]
+		last.Events = slices.DeleteFunc(slices.Clone(last.Events), func(e string) bool { return strings.HasPrefix(e, rollouts.EventSwitch) })
+	}
 }
 
 // watched is what the update waits for, with a controller that sees it come.
@@ -94,8 +107,8 @@ func (p *Params) begin(f *flight) (last, next rollouts.Leg) {
 	case Scaling:
 		c.Do("update to v2", rollouts.Leg{Turn: rollouts.TurnUpdate, Version: canary.New})
 		rest := f.half("some of v2 becomes ready", canary.New)
-		if writes {
-			return rest, rollouts.Leg{Turn: rollouts.TurnPromote}
+		if writes { // a promotion would skip a step that is done, and not yet known to be
+			return rest, next
 		}
 		return last, rest
 	case RollingBack:

@@ -123,6 +123,9 @@ func (s *script) send(ctx context.Context, leg canary.Leg) error {
 	if leg.Leg.Turn != rollouts.TurnPassAnalysis {
 		return s.moves.Move(ctx, leg)
 	}
+	if err := s.moves.Move(ctx, canary.Leg{}); err != nil { // no pod becomes ready meanwhile
+		return err
+	}
 	return s.passAnalyses(ctx)
 }
 
