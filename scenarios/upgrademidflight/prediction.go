@@ -64,7 +64,7 @@ func (k key) change() []judge.Claim {
 	takes, _ := k.Course.Leg(k.p.stepTakes())
 	after := series.Window{From: k.p.stepStart(), To: stepQuiet}
 	out := []judge.Claim{
-		{ID: "starts", Sentence: "the version that takes over starts", Basis: program, Check: judge.Done{Step: k.p.stepStart()}},
+		{ID: "starts", Sentence: k.starts(), Basis: program, Check: judge.Done{Step: k.p.stepStart()}},
 		{ID: "lives", Sentence: "it runs until the end", Basis: program, Check: judge.Done{Step: stepQuiet}},
 		{
 			ID: claimNobody, Sentence: "while no controller runs, nothing that a controller writes is written", Basis: []string{"formula: nobody else writes weights, selectors and sizes"},
@@ -96,6 +96,14 @@ func (k key) change() []judge.Claim {
 		out = append(out, k.election()...)
 	}
 	return out
+}
+
+// starts says what is claimed of the start: with leader election nothing follows it yet.
+func (k key) starts() string {
+	if k.p.Election {
+		return "the version that takes over starts, beside the first one"
+	}
+	return "the version that takes over starts, and comes to rest where the model says"
 }
 
 // analyses: one that was begun goes on, and an update that begins again has another.
