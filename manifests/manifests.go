@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the manifests by path, such as "rollback/workload.yaml".
 //
-//go:embed bluegreen/*.yaml istiod/*.yaml rollback/*.yaml routing/*.yaml workload/*.yaml
+//go:embed bluegreen/*.yaml istiod/*.yaml rollback/*.yaml routing/*.yaml upgrade/*.yaml workload/*.yaml
 var Files embed.FS

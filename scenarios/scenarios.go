@@ -31,6 +31,7 @@ import (
 	"reckon.dev/reckon/scenarios/singlereplica"
 	"reckon.dev/reckon/scenarios/stalledupdate"
 	"reckon.dev/reckon/scenarios/statefulsetpartition"
+	"reckon.dev/reckon/scenarios/upgrademidflight"
 	"reckon.dev/reckon/scenarios/upgradenoop"
 )
 
@@ -49,6 +50,7 @@ func All() []scenario.Scenario {
 		canaryedited.Scenario{},
 		canaryrouting.Scenario{},
 		upgradenoop.Scenario{},
+		upgrademidflight.Scenario{},
 		rollingupdate.Scenario{},
 		scaling.Scenario{},
 		singlereplica.Scenario{},

@@ -65,7 +65,7 @@ func (s *processSite) start(ctx context.Context, fail context.CancelCauseFunc, r
 		}
 		return nil
 	}
-	controller, err := s.controller(ctx, rec, first)
+	controller, err := s.controller(ctx, rec, first, which{})
 	if err != nil {
 		return &partFault{argorollouts.Name, err}
 	}
@@ -82,7 +82,21 @@ func metricsOf(c *argorollouts.Controller) record.Sampler {
 // controllerMetrics are the prefixes of what is sampled of the controller.
 var controllerMetrics = []string{"rollout", "controller_clientset", "workqueue_depth", "process_"}
 
-func (s *processSite) controller(ctx context.Context, rec *record.Recorder, version string) (*argorollouts.Controller, error) {
+// which of several controllers one is; the zero value is the only one.
+type which struct {
+	number int
+	elects bool
+}
+
+// process is its number in recordings, 0 where one runs at a time.
+func (w which) process() int {
+	if !w.elects {
+		return 0
+	}
+	return w.number
+}
+
+func (s *processSite) controller(ctx context.Context, rec *record.Recorder, version string, w which) (*argorollouts.Controller, error) {
 	r := s.run
 	host, err := s.host()
 	if err != nil {
@@ -101,8 +115,8 @@ func (s *processSite) controller(ctx context.Context, rec *record.Recorder, vers
 	defer cancel()
 	return argorollouts.Start(ctx, host.Supervisor(), argorollouts.Config{
 		Binary: binary, Version: scenario.ModelVersion(version), Kubeconfig: r.cluster.Kubeconfig(),
-		LogDir: host.LogDir(), HealthPort: ports[0], MetricsPort: ports[1],
-		OnLine: rec.LogLine(argorollouts.Name), Clock: r.engine.Clock,
+		LogDir: host.LogDir(), HealthPort: ports[0], MetricsPort: ports[1], Elect: w.elects, Number: w.process(),
+		OnLine: rec.LogLineOf(argorollouts.Name, w.process()), Clock: r.engine.Clock,
 	})
 }
 

@@ -228,12 +228,15 @@ func (r *Recorder) Fault(what, detail string) {
 
 // LogLine returns a function that records lines of the component's log. Lines
 // are cut at 64 KiB.
-func (r *Recorder) LogLine(component string) func(line string) {
+func (r *Recorder) LogLine(component string) func(line string) { return r.LogLineOf(component, 0) }
+
+// LogLineOf is LogLine for one of a component's processes, see recording.Log.
+func (r *Recorder) LogLineOf(component string, process int) func(line string) {
 	return func(line string) {
 		if len(line) > maxLogLine {
 			line = line[:maxLogLine]
 		}
-		r.emit(recording.Fact{Log: &recording.Log{Component: component, Line: line}})
+		r.emit(recording.Fact{Log: &recording.Log{Component: component, Process: process, Line: line}})
 	}
 }
 

@@ -348,7 +348,10 @@ type Call struct {
 // Log is one line that a component wrote.
 type Log struct {
 	Component string `json:"component"`
-	Line      string `json:"line"`
+	// Process is which of the component's processes wrote it, in the order of their start
+	// from 1; 0 where the run has one only.
+	Process int    `json:"process,omitempty"`
+	Line    string `json:"line"`
 }
 
 // Gap marks an interval in which the watch of a resource was not served.

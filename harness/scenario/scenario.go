@@ -113,6 +113,12 @@ type Upgrader interface {
 	Releases(params any) map[string][]string
 }
 
+// Elector is implemented by an Upgrader whose releases may run beside each other: they
+// then agree on who works by leader election.
+type Elector interface {
+	Elects(params any) bool
+}
+
 // Loader is implemented by scenarios with parameters that name files.
 type Loader interface {
 	// Load reads the files into the parameters, when a run is planned. From then on the

@@ -74,7 +74,9 @@ type SumOfObjects struct {
 // expression matches is an event; its first group, if any, is the text.
 type FromLog struct {
 	Component string
-	Match     *regexp.Regexp
+	// Process is which of the component's processes, see recording.Log; 0: any.
+	Process int
+	Match   *regexp.Regexp
 }
 
 // FromCall reads a series of events off our own calls of one resource, such as
@@ -360,6 +362,9 @@ func sorted(points []Point) []Point {
 
 func (b *builder) log(t time.Duration, l *recording.Log) {
 	for _, i := range b.byComponent[l.Component] {
+		if of := b.defs[i].Log.Process; of != 0 && of != l.Process {
+			continue
+		}
 		groups := b.defs[i].Log.Match.FindStringSubmatch(l.Line)
 		if groups == nil {
 			continue

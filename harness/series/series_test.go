@@ -127,11 +127,27 @@ func TestSeriesHoldTheChangesOfTheirSource(t *testing.T) {
 	logs := func(expression string) series.Definition {
 		return series.Definition{Name: "s", Log: &series.FromLog{Component: "c", Match: regexp.MustCompile(expression)}}
 	}
+	second := logs(`x`)
+	second.Log.Process = 2
+	of := func(process int, f recording.Fact) recording.Fact {
+		f.Log.Process = process
+		return f
+	}
 	for name, c := range map[string]struct {
 		def   series.Definition
 		facts []recording.Fact
 		want  string
 	}{
+		"lines of one of several processes": {
+			second,
+			[]recording.Fact{of(1, log(1, "c", "x")), of(2, log(2, "c", "x")), log(3, "c", "x")},
+			"x@2",
+		},
+		"lines of any process": {
+			logs(`x`),
+			[]recording.Fact{of(1, log(1, "c", "x")), of(2, log(2, "c", "x")), log(3, "c", "x")},
+			"x@1 x@2 x@3",
+		},
 		"each change is a point": {
 			size("s", replicaSets),
 			[]recording.Fact{object(1, replicaSets, "a", 1, 2, 0), object(2, replicaSets, "a", 2, 20, 0)},

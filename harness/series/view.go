@@ -41,6 +41,8 @@ type View struct {
 		HTTP []HTTPRoute `json:"http"`
 		// DestinationRule.
 		Subsets []Subset `json:"subsets"`
+		// Lease.
+		HolderIdentity string `json:"holderIdentity"`
 		// Service: a map of labels. Workloads: a LabelSelector.
 		Selector json.RawMessage `json:"selector"`
 	} `json:"spec"`

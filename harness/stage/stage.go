@@ -84,9 +84,14 @@ func (s *Stage) Step(ctx context.Context, name string, do func(ctx context.Conte
 // Until waits for a state of an object of the resource; after the limit it
 // returns ErrNotReached with what was awaited.
 func (s *Stage) Until(ctx context.Context, what, resource string, limit time.Duration, match func(v *series.View) bool) error {
+	return s.UntilIn(ctx, s.Namespace, what, resource, limit, match)
+}
+
+// UntilIn is Until in another namespace.
+func (s *Stage) UntilIn(ctx context.Context, namespace, what, resource string, limit time.Duration, match func(v *series.View) bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, ErrNotReached)
 	defer cancel()
-	_, err := s.Recorder.Wait(ctx, resource, s.Namespace, func(state record.State) bool {
+	_, err := s.Recorder.Wait(ctx, resource, namespace, func(state record.State) bool {
 		var v series.View
 		return json.Unmarshal(state.Body, &v) == nil && match(&v)
 	})

@@ -75,7 +75,8 @@ func (k Key) claims() []judge.Claim {
 		out = append(out, k.final("final-weight", "the canary weight at the end", rollback.Weight, series.Number(float64(k.trace.Final().Weight)), rollouts.RuleBranchC, rollouts.RuleBranchB, rollouts.RuleStableGuard))
 	}
 	out = append(out, k.promotion(), k.final("final-phase", "the phase at the end", rollback.Phase, series.Text(k.trace.Final().Phase), rollouts.RulePhase))
-	out = append(out, k.final("final-promoted", "v2 is the stable version at the end (1 = yes)", rollback.Promoted, rollback.Truth(k.trace.Final().Stable == New), rollouts.RulePromote))
+	last := k.trace.Final()
+	out = append(out, k.final("final-promoted", last.Current+" is the stable version at the end (1 = yes)", rollback.Promoted, rollback.Truth(last.Stable == last.Current), rollouts.RulePromote))
 	if len(k.Steps) > 0 {
 		out = append(out, k.final("final-index", "the step index at the end", rollback.Index, series.Number(float64(k.trace.Final().Index)), rollouts.RulePromote, rollouts.RuleRemoveAbort))
 	}

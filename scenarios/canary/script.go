@@ -74,6 +74,28 @@ func (s *Script) Hold(ctx context.Context) error {
 	return s.Stage.Step(ctx, StepQuiet, func(ctx context.Context) error { return s.Stage.Pass(ctx, s.Rollout.Quiet.Std()) })
 }
 
+// Move makes the move of a leg and waits for nothing.
+func (s *Script) Move(ctx context.Context, leg Leg) error {
+	s.freeze()
+	return s.move(ctx, leg.Leg)
+}
+
+// Available waits until the versions have the pods that they have after the leg.
+func (s *Script) Available(ctx context.Context, leg Leg) error {
+	return s.pods(ctx, leg.Trace.Final(), func() time.Duration { return s.limit(leg) })
+}
+
+// Follow waits for what the model says to follow on a leg. A leg of which nothing is to
+// follow is given time to show something.
+func (s *Script) Follow(ctx context.Context, leg Leg) error {
+	if leg.Idle() {
+		if err := s.Stage.Pass(ctx, idleFor(leg)); err != nil {
+			return err
+		}
+	}
+	return s.await(ctx, leg.Trace.Final(), leg.Trace.Restless(), s.limit(leg))
+}
+
 func (s *Script) deploy(ctx context.Context) error {
 	st := s.Stage
 	st.Readiness.Open(Old)
@@ -106,19 +128,18 @@ func unrouted(c *v1alpha1.CanaryStrategy) {
 	c.TrafficRouting, c.CanaryService, c.StableService, c.ScaleDownDelaySeconds = nil, "", "", nil
 }
 
-// leg makes one move. Pods become ready in moves that say so only.
+// leg makes one move.
 func (s *Script) leg(ctx context.Context, leg Leg) error {
-	s.Stage.Readiness.Freeze(Old)
-	s.Stage.Readiness.Freeze(New)
-	if err := s.move(ctx, leg.Leg); err != nil {
+	if err := s.Move(ctx, leg); err != nil {
 		return err
 	}
-	if leg.Idle() {
-		if err := s.Stage.Pass(ctx, idleFor(leg)); err != nil {
-			return err
-		}
-	}
-	return s.await(ctx, leg.Trace.Final(), leg.Trace.Restless(), s.limit(leg))
+	return s.Follow(ctx, leg)
+}
+
+// freeze: pods become ready in moves that say so only.
+func (s *Script) freeze() {
+	s.Stage.Readiness.Freeze(Old)
+	s.Stage.Readiness.Freeze(New)
 }
 
 // idleFor is how long a move of which nothing is to follow is given to show something.
@@ -151,7 +172,7 @@ func (s *Script) move(ctx context.Context, m rollouts.Leg) error {
 	case rollouts.TurnHold:
 		s.Stage.Readiness.Hold(m.Version, m.N)
 		return nil
-	case rollouts.TurnElapse:
+	case rollouts.TurnElapse, rollouts.TurnNone:
 		return nil
 	case rollouts.TurnScale:
 		if s.Scale == nil {
@@ -202,13 +223,8 @@ func (s *Script) command(ctx context.Context, act rollouts.Turn) error {
 func (s *Script) await(ctx context.Context, want rollouts.Row, restless bool, limit time.Duration) error {
 	end := s.Stage.Clock.Now().Add(limit)
 	left := func() time.Duration { return max(end.Sub(s.Stage.Clock.Now()), time.Millisecond) }
-	for _, version := range slices.Sorted(maps.Keys(want.Size)) {
-		err := s.Stage.Until(ctx, fmt.Sprintf("%s at %d of %d pods", version, want.Available[version], want.Size[version]), rollback.ReplicaSets, left(), func(v *series.View) bool {
-			return rollback.IsVersion(v, version) && *v.Spec.Replicas == want.Size[version] && v.Status.AvailableReplicas == want.Available[version]
-		})
-		if err != nil {
-			return err
-		}
+	if err := s.pods(ctx, want, left); err != nil {
+		return err
 	}
 	if !s.Rollout.basic() {
 		if err := s.routed(ctx, want, restless, left); err != nil {
@@ -225,6 +241,19 @@ func (s *Script) await(ctx context.Context, want rollouts.Row, restless bool, li
 		return err
 	}
 	return s.Stage.Still(ctx, rollback.Rollouts, rest, left()+rest)
+}
+
+// pods waits until the versions have the pods of the row.
+func (s *Script) pods(ctx context.Context, want rollouts.Row, left func() time.Duration) error {
+	for _, version := range slices.Sorted(maps.Keys(want.Size)) {
+		err := s.Stage.Until(ctx, fmt.Sprintf("%s at %d of %d pods", version, want.Available[version], want.Size[version]), rollback.ReplicaSets, left(), func(v *series.View) bool {
+			return rollback.IsVersion(v, version) && *v.Spec.Replicas == want.Size[version] && v.Status.AvailableReplicas == want.Available[version]
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // routed waits until the weight and the targets are as in the row.

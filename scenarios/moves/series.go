@@ -78,7 +78,7 @@ func (p Plan) Definitions() []series.Definition {
 		}),
 		rollback.OfLog(Completed, "reason of a completed update", `"msg":"Rollout completed update to revision \d+ \([^)]*\): ([^"]+)"`),
 		rollback.OfLog(Events, "messages of the controller's events", `"event_reason":"[^"]*","level":"[^"]*","msg":"([^"]*)"`),
-		rollback.OfLog(Writes, "what the controller wrote", `"msg":"((?:Patched: |Patched conditions|Switched selector|Scaled (?:up|down) ReplicaSet|Set '|Removed '|Created ReplicaSet|Updating replica set)[^"{]*)`),
+		rollback.OfLog(Writes, "what the controller wrote", rollback.Wrote),
 		rollback.OfLog(Reconciles, "passes", `"msg":"(Reconciliation completed)"`),
 		rollback.OfLog(Logged, "lines of the controller's log", `^.`),
 		{Name: Alive, Unit: "s", Doc: "CPU seconds of the controller", Sample: &series.FromSample{Series: "process_cpu_seconds_total"}},

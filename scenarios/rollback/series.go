@@ -108,6 +108,9 @@ func canaryWeight(v *series.View, routing rollouts.Routing) (series.Value, bool)
 	return series.Value{}, false
 }
 
+// Wrote matches the lines in which the controller says what it wrote.
+const Wrote = `"msg":"((?:Patched: |Patched conditions|Switched selector|Scaled (?:up|down) ReplicaSet|Set '|Removed '|Created ReplicaSet|Updating replica set)[^"{]*)`
+
 // OfRollout is a series of the Rollout.
 func OfRollout(name, doc string, value func(*series.View) (series.Value, bool)) series.Definition {
 	return series.Definition{Name: name, Doc: doc, Object: &series.FromObject{Resource: Rollouts, Value: value}}

@@ -123,24 +123,6 @@ func phaseOf(m Member) string {
 	return "Healthy"
 }
 
-// done: a step of the script ended as it was to.
-type done struct{ step string }
-
-func (done) Predicted() string { return "yes" }
-func (done) Series() []string  { return nil }
-
-func (c done) Eval(set *series.Set) (judge.Finding, error) {
-	step := set.Step(c.step)
-	if step == nil || !step.Ended {
-		return untold("the script did not reach the end of %q", c.step), nil
-	}
-	at := step.End
-	if step.Error != "" {
-		return judge.Finding{Status: judge.Broken, Observed: "no", Why: step.Error, Samples: 1, At: &at}, nil
-	}
-	return judge.Finding{Status: judge.Held, Observed: "yes", Samples: 1, At: &at}, nil
-}
-
 // accepted: no manifest is rejected.
 type accepted struct{ leg }
 

@@ -123,8 +123,8 @@ func (k *key) claims() []judge.Claim {
 		program := "cmd/rollouts-controller/main.go" + tag
 		out = append(out,
 			claim(l.step("accepted by"), "the version's CRDs accept every manifest", accepted{l}, "manifests/crds/rollout-crd.yaml"+tag),
-			claim(l.step("starts"), "the version starts", done{l.step(stepStart)}, program),
-			claim(l.step("lives"), "the version runs until it has been watched", done{l.step(stepWatch)}, program),
+			claim(l.step("starts"), "the version starts", judge.Done{Step: l.step(stepStart)}, program),
+			claim(l.step("lives"), "the version runs until it has been watched", judge.Done{Step: l.step(stepWatch)}, program),
 			claim(l.step("fleet under"), "no Rollout is touched but those that the model names", whole{k, i}, k.basis(k.fates, i)...),
 		)
 		out = append(out, k.memberClaims(i, l)...)

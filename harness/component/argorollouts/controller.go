@@ -28,6 +28,10 @@ type Config struct {
 	Version    string
 	Kubeconfig string
 	LogDir     string
+	// Elect turns leader election on: of several controllers one works.
+	Elect bool
+	// Number tells the logs of several controllers apart; 0 and 1 are the first.
+	Number int
 	// HealthPort and MetricsPort are free ports of the caller's choosing.
 	HealthPort, MetricsPort int
 	// OnLine receives each log line as it is written.
@@ -47,7 +51,7 @@ type Controller struct {
 // by wrapping, see args.
 func Start(ctx context.Context, sup *process.Supervisor, c Config) (*Controller, error) {
 	p, err := sup.Start(ctx, process.Spec{
-		Name: Name, Path: c.Binary, Args: c.args(), LogPath: filepath.Join(c.LogDir, Name+".log"), OnLine: c.OnLine,
+		Name: Name, Path: c.Binary, Args: c.args(), LogPath: filepath.Join(c.LogDir, c.logName()), OnLine: c.OnLine,
 		Env: []string{"POD_NAMESPACE=" + Namespace, "KUBECONFIG=" + c.Kubeconfig},
 	})
 	if err != nil {
@@ -61,7 +65,14 @@ func Start(ctx context.Context, sup *process.Supervisor, c Config) (*Controller,
 	return ctl, nil
 }
 
-// args: leader election is off because one process is all there is; the log
+func (c Config) logName() string {
+	if c.Number <= 1 {
+		return Name + ".log"
+	}
+	return fmt.Sprintf("%s-%d.log", Name, c.Number)
+}
+
+// args: leader election is off where one process is all there is; the log
 // is JSON so that its lines can be told apart from the client's.
 func (c Config) args() []string {
 	metrics := "--metricsport"
@@ -69,7 +80,7 @@ func (c Config) args() []string {
 		metrics = "--metricsPort"
 	}
 	return append([]string{
-		"--kubeconfig", c.Kubeconfig, "--leader-elect=false",
+		"--kubeconfig", c.Kubeconfig, fmt.Sprintf("--leader-elect=%t", c.Elect),
 		"--healthzPort", strconv.Itoa(c.HealthPort), metrics, strconv.Itoa(c.MetricsPort),
 	}, commonArgs...)
 }

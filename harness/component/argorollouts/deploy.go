@@ -130,9 +130,9 @@ func (d *Deployed) of(ctx context.Context, pod *corev1.Pod) {
 	d.watch = d.Client.WatchPod(ctx, pod)
 }
 
-// lock is the lease by which controllers agree who leads
+// Lock is the lease by which controllers agree who leads
 // (controller/controller.go:100, v1.8.2).
-const lock = "argo-rollouts-controller-lock"
+const Lock = "argo-rollouts-controller-lock"
 
 // awaitLead waits until the pod holds the lease. A Ready pod may still be
 // waiting for it: a controller does not give the lease back when it ends
@@ -144,7 +144,7 @@ func (d *Deployed) awaitLead(ctx context.Context) error {
 	}
 	leases := d.Client.Kube.CoordinationV1().Leases(d.config.Namespace)
 	for {
-		lease, err := leases.Get(ctx, lock, metav1.GetOptions{})
+		lease, err := leases.Get(ctx, Lock, metav1.GetOptions{})
 		holder := "nobody"
 		if err == nil {
 			holder = ptr.Deref(lease.Spec.HolderIdentity, holder)
@@ -205,9 +205,9 @@ func (d *Deployed) Remove(ctx context.Context) error {
 		return fmt.Errorf("removing the Argo Rollouts controller: %w", err)
 	}
 	// Who deploys the next one here must not wait for this one's lease.
-	err := d.Client.Kube.CoordinationV1().Leases(d.config.Namespace).Delete(ctx, lock, metav1.DeleteOptions{})
+	err := d.Client.Kube.CoordinationV1().Leases(d.config.Namespace).Delete(ctx, Lock, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting lease %s: %w", lock, err)
+		return fmt.Errorf("deleting lease %s: %w", Lock, err)
 	}
 	return nil
 }

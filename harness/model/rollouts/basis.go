@@ -79,6 +79,10 @@ const (
 	RuleAffinityWrite  Rule = "antiAffinityWritten"
 	RuleStepHash       Rule = "stepHash"
 	RuleAnalysisType   Rule = "analysisStepType"
+
+	RuleLease   Rule = "lease"
+	RuleRelease Rule = "leaseIsKept"
+	RuleLead    Rule = "lead"
 )
 
 // tag is the release at which a group's lines were read.
@@ -104,16 +108,17 @@ type place struct {
 }
 
 const (
-	traffic = "rollout/trafficrouting.go"
-	canary  = "rollout/canary.go"
-	sizes   = "utils/replicaset/canary.go"
-	syncGo  = "rollout/sync.go"
-	istio   = "rollout/trafficrouting/istio/istio.go"
-	rsGo    = "rollout/replicaset.go"
-	svcGo   = "rollout/service.go"
-	bgGo    = "rollout/bluegreen.go"
-	pauseGo = "rollout/pause.go"
-	sets    = "utils/replicaset/replicaset.go"
+	traffic    = "rollout/trafficrouting.go"
+	canary     = "rollout/canary.go"
+	sizes      = "utils/replicaset/canary.go"
+	syncGo     = "rollout/sync.go"
+	istio      = "rollout/trafficrouting/istio/istio.go"
+	rsGo       = "rollout/replicaset.go"
+	svcGo      = "rollout/service.go"
+	bgGo       = "rollout/bluegreen.go"
+	pauseGo    = "rollout/pause.go"
+	controller = "controller/controller.go"
+	sets       = "utils/replicaset/replicaset.go"
 )
 
 var places = map[Rule]place{
@@ -185,7 +190,11 @@ var places = map[Rule]place{
 	RuleAffinityUpdate: {sets, [5]int{209, 210, 210, 210, 210}, "IfInjectedAntiAffinityRuleNeedsUpdate compares with a hash computed anew"},
 	RuleAffinityWrite:  {syncGo, [5]int{83, 78, 78, 78, 78}, "syncReplicaSetRevision writes the affinity"},
 	RuleStepHash:       {"utils/conditions/conditions.go", [5]int{311, 322, 322, 322, 322}, "ComputeStepHash hashes the steps as JSON"},
-	RuleAnalysisType:   {"pkg/apis/rollouts/v1alpha1/types.go", [5]int{735, 751, 751, 787, 787}, "analysisRunMetadata: a value up to v1.8, a pointer since v1.9"},
+	RuleLease:          {controller, [5]int{91, 92, 92, 92, 91}, "the lease lasts for 15 s, is renewed each 2 s and tried for each 2 to 4.4 s"},
+	RuleRelease:        {controller, [5]int{503, 504, 504, 508, 548}, "a controller that ends does not give its lease back"},
+	RuleLead:           {controller, [5]int{510, 511, 511, 515, 555}, "who has the lease starts its informers and workers, not before"},
+
+	RuleAnalysisType: {"pkg/apis/rollouts/v1alpha1/types.go", [5]int{735, 751, 751, 787, 787}, "analysisRunMetadata: a value up to v1.8, a pointer since v1.9"},
 }
 
 // Basis says where the group's rule is written. It is empty for an unknown rule; Line 0

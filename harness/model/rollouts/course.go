@@ -5,6 +5,8 @@ type Turn string
 
 // The turns of a course.
 const (
+	// TurnNone is nothing: the controller is looked at.
+	TurnNone Turn = ""
 	// TurnUpdate applies the template of a version.
 	TurnUpdate Turn = "update"
 	// TurnGrow makes the missing pods of a version available, one at a time, and lets
@@ -16,6 +18,9 @@ const (
 	TurnElapse Turn = "elapse"
 	// TurnScale changes spec.replicas to N.
 	TurnScale Turn = "scale"
+
+	// TurnPassAnalysis lets the analysis step that runs succeed.
+	TurnPassAnalysis Turn = "analysis passes"
 
 	TurnAbort       Turn = "abort"
 	TurnRetry       Turn = "retry"
@@ -59,6 +64,8 @@ func (m *Machine) turn(leg Leg) {
 		m.Elapse(leg.N)
 	case TurnScale:
 		m.SetReplicas(leg.N)
+	case TurnPassAnalysis:
+		m.PassAnalysis()
 	case TurnAbort:
 		m.Abort()
 	case TurnRetry:

@@ -62,7 +62,9 @@ func restless(leg canary.Leg) int {
 
 func (tp *tape) begin(start rollouts.Row) {
 	tp.weight(start.Weight)
-	tp.replicaSet(canary.Old, start.Size[canary.Old], start.Available[canary.Old])
+	for _, v := range slices.Sorted(maps.Keys(start.Size)) {
+		tp.replicaSet(v, start.Size[v], start.Available[v])
+	}
 	tp.targets(start)
 	tp.status(start)
 	tp.event("", "Rollout completed update to revision 1 (v1): Initial deploy")
