@@ -233,7 +233,7 @@ func (s *search) runs(ctx context.Context, version string) ([]compare.Run, error
 		return nil, usage(err)
 	}
 	if s.baselines != "" {
-		recorded, err := baselines(ctx, s.baselines, s.component, version, p)
+		recorded, err := baselines(ctx, "--baselines", s.baselines, s.component, version, p)
 		if err != nil {
 			return nil, err
 		}

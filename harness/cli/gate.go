@@ -23,7 +23,7 @@ import (
 // gateFlags are the wishes of a gate.
 type gateFlags struct {
 	plan.Overrides
-	drill, fleet, baselines, results, output string
+	drill, fleet, baselines, recorded, results, output string
 
 	component, from, to string
 }
@@ -60,6 +60,8 @@ Durations that differ are told and decide nothing.`,
 	cmd.Flags().StringVar(&f.drill, "drill", "", "drill file, shipped drill or scenario (default: rollouts-upgrade for argo-rollouts, deployments for kubernetes)")
 	cmd.Flags().StringVar(&f.fleet, "fleet", "", "directory of manifests: they live through the change from OLD to NEW too (scenario upgrade-noop)")
 	baselinesFlag(cmd, &f.baselines, "take the old version's runs from this directory of recordings in place of running it")
+	cmd.Flags().StringVar(&f.recorded, "recorded", "", "run nothing: decide anew from this directory of recordings, such as an earlier gate's RESULTS/runs")
+	cmd.MarkFlagsMutuallyExclusive("baselines", "recorded")
 	cmd.Flags().StringVar(&f.results, "results", "results", "directory for results")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "text", "text, json, markdown or html")
 	cmd.Flags().IntVar(&f.Parallel, "parallel", 0, "runs at a time (default: as the drill says, else 1)")
@@ -81,9 +83,16 @@ func (a *app) gate(ctx context.Context, f *gateFlags) error {
 	if err != nil {
 		return usage(err)
 	}
+	if f.recorded != "" {
+		sides, err := f.fromRecordings(ctx, p)
+		if err != nil {
+			return err
+		}
+		return a.decide(f, sides, nil)
+	}
 	var before []report.Run
 	if f.baselines != "" {
-		if before, err = baselines(ctx, f.baselines, f.component, f.from, p.old); err != nil {
+		if before, err = baselines(ctx, "--baselines", f.baselines, f.component, f.from, p.old); err != nil {
 			return err
 		}
 		p.old = &plan.Plan{Drill: p.old.Drill}
@@ -101,6 +110,23 @@ func (a *app) gate(ctx context.Context, f *gateFlags) error {
 	}
 	sides[0] = append(before, sides[0]...)
 	return a.decide(f, sides, codes)
+}
+
+// fromRecordings are the runs of both versions, and of the change between them, all of
+// which must have been recorded.
+func (f *gateFlags) fromRecordings(ctx context.Context, p gatePlan) (sides [3][]report.Run, err error) {
+	for i, side := range []struct {
+		version string
+		of      *plan.Plan
+	}{{f.from, p.old}, {f.to, p.new}, {f.from, p.swaps}} {
+		if len(side.of.Cells) == 0 {
+			continue
+		}
+		if sides[i], err = baselines(ctx, "--recorded", f.recorded, f.component, side.version, side.of); err != nil {
+			return sides, err
+		}
+	}
+	return sides, nil
 }
 
 // decide compares and prints, and ends with the gate's exit code.
@@ -206,7 +232,7 @@ func (f *gateFlags) swapPlan() (*plan.Plan, error) {
 }
 
 // baselines are the recordings of a version's cells, whatever drill they were made by.
-func baselines(ctx context.Context, dir, component, version string, p *plan.Plan) ([]report.Run, error) {
+func baselines(ctx context.Context, flag, dir, component, version string, p *plan.Plan) ([]report.Run, error) {
 	from := source{path: dir, picks: []choice{{component, version}}}
 	runs, err := from.load(ctx)
 	if err != nil {
@@ -223,7 +249,7 @@ func baselines(ctx context.Context, dir, component, version string, p *plan.Plan
 		}
 	}
 	if len(out) == 0 {
-		return nil, usage(fmt.Errorf("--baselines: none of the recordings of %s %s is of a cell of the drill", component, version))
+		return nil, usage(fmt.Errorf("%s: none of the recordings of %s %s is of a cell of the drill %s", flag, component, version, p.Drill))
 	}
 	return out, nil
 }

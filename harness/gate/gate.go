@@ -53,6 +53,9 @@ type Cell struct {
 	// Repeat is how many repetitions on each side would tell what is inconclusive, as
 	// far as these let guess; 0 where no number would, or nothing is.
 	Repeat int `json:"repeat,omitempty"`
+	// Details are what the claims of a run without a pair found, such as what became of
+	// each object.
+	Details []judge.Table `json:"details,omitempty"`
 	// Pair is its index in the comparison, -1 for what has no pair.
 	Pair int `json:"pair"`
 }
@@ -105,6 +108,11 @@ func swap(v judge.Verdict) Cell {
 		out.Class = Unknown
 	case judge.Undecided, judge.Invalid:
 		out.Class, out.Repeat = Unsettled, 1
+	}
+	for _, c := range v.Claims {
+		if c.Detail != nil && len(c.Detail.Rows) > 0 {
+			out.Details = append(out.Details, *c.Detail)
+		}
 	}
 	for _, g := range v.Guards {
 		if g.Status == judge.Broken {

@@ -20,6 +20,7 @@ type comparedView struct {
 	Story, A, B                     string
 	Reasons, Alone                  []string
 	Cells                           []comparedCell
+	Details                         []judge.Table
 }
 
 // comparedCell is a pair of cells with the course of a run of each side.

@@ -31,8 +31,34 @@ func Gate(w io.Writer, d gate.Decision, o TextOptions) error {
 			t.print("\n")
 			t.compared(d.Comparison, d.Comparison.Cells[c.Pair])
 		}
+		for _, detail := range c.Details {
+			t.detail(c.Cell, detail)
+		}
 	}
 	return t.err
+}
+
+// detailRows is how many rows of a detail a terminal shows.
+const detailRows = 25
+
+// detail is what a claim found, the first rows of it: its tables are too wide for a
+// terminal.
+func (t *textWriter) detail(cell string, of judge.Table) {
+	t.print("\n")
+	t.paragraph("", cell+": "+of.Title)
+	for i, row := range of.Rows {
+		if i == detailRows {
+			t.paragraph(indent, fmt.Sprintf("and %s more, see -o markdown", count(len(of.Rows)-i, "row")))
+			return
+		}
+		var said []string
+		for j, value := range row[1:] {
+			if value != "" {
+				said = append(said, of.Head[j+1]+" "+value)
+			}
+		}
+		t.paragraph(indent+row[0]+"  ", strings.Join(said, "; "))
+	}
 }
 
 func gateTitle(d gate.Decision) string {
@@ -104,6 +130,12 @@ func GateMarkdown(w io.Writer, d gate.Decision) error {
 			markdownCompared(&b, d.Comparison, c)
 		}
 	}
+	for _, c := range d.Cells {
+		for _, detail := range c.Details {
+			fmt.Fprintf(&b, "\n## %s: %s\n\n", md(c.Cell), md(detail.Title))
+			markdownTable(&b, detail)
+		}
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -116,6 +148,7 @@ func GateHTML(w io.Writer, d gate.Decision, old, new []Run) error {
 		Story: gateStory(d) + ".", A: d.Comparison.A, B: d.Comparison.B,
 	}
 	for _, c := range d.Cells {
+		v.Details = append(v.Details, c.Details...)
 		var pair compare.Cell
 		if c.Pair >= 0 {
 			pair = d.Comparison.Cells[c.Pair]

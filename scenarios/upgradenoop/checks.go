@@ -1,7 +1,9 @@
 package upgradenoop
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"reckon.dev/reckon/harness/judge"
@@ -245,9 +247,19 @@ func (c whole) Eval(set *series.Set) (judge.Finding, error) {
 		saw := every.judge(set, r, m, in, t)
 		detail.Rows = append(detail.Rows, []string{m.Key(), m.Strategy, strings.Join(m.Features, ", "), state(m.Member), string(m.legs[c.leg].Effect), saw, m.legs[c.leg].Why})
 	}
+	// What something happened to first.
+	slices.SortStableFunc(detail.Rows, func(a, b []string) int { return cmp.Compare(calm(a[4])+calm(a[5]), calm(b[4])+calm(b[5])) })
 	f := t.finding(len(c.fates))
 	f.Detail, f.Observed = detail, fmt.Sprintf("%d of %d as predicted", t.held, len(c.fates))
 	return f, nil
+}
+
+// calm is 1 for the word of an effect that is none, and 0 for others.
+func calm(effect string) int {
+	if effect == string(rollouts.Untouched) {
+		return 1
+	}
+	return 0
 }
 
 // writes: what is not touched is not written over and over.
