@@ -217,11 +217,13 @@ func (k *key) guards(limits map[string]float64) []judge.Guard {
 			disturbed++
 		}
 	}
-	last := k.legs[len(k.legs)-1]
-	window := series.Window{From: k.legs[0].step(stepStop), To: last.step(stepWatch)}
+	first, last := k.legs[0], k.legs[len(k.legs)-1]
+	// While the CRDs change no controller runs, and their watches are cut.
+	started := series.Window{From: first.step(stepStart), To: last.step(stepWatch)}
+	all := series.Window{From: first.step(stepStop), To: last.step(stepWatch)}
 	out := []judge.Guard{
-		{ID: GuardDisturbed, Sentence: guardSentence, Series: seriesDisturbed, Limit: limits[GuardDisturbed], Expected: &disturbed, Window: window},
-		{ID: GuardLost, Sentence: lostSentence, Series: seriesLostSum, Limit: limits[GuardLost], Window: window},
+		{ID: GuardDisturbed, Sentence: guardSentence, Series: seriesDisturbed, Limit: limits[GuardDisturbed], Expected: &disturbed, Window: started},
+		{ID: GuardLost, Sentence: lostSentence, Series: seriesLostSum, Limit: limits[GuardLost], Window: all},
 	}
 	if k.from == k.to && !k.Back {
 		out[1].Expected = &none
