@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"reckon.dev/reckon/harness/engine"
@@ -14,8 +15,25 @@ import (
 
 var update = flag.Bool("update", false, "write the verdicts that today's models give")
 
+// misses are the recordings that are not as their model says, with the claims that they
+// break. Their scenarios' pages say why.
+func misses() map[string][]string {
+	return map[string][]string{
+		"istiod-kind-istiod-restart-the-chart-s-surge-4": {"reconnects"}, // the networks of pods went at once
+	}
+}
+
+func brokenClaims(v judge.Verdict) (out []string) {
+	for _, c := range v.Claims {
+		if c.Status == judge.Broken {
+			out = append(out, c.ID)
+		}
+	}
+	return out
+}
+
 // TestBaselines judges the recordings of real controllers again: the verdict
-// must be, byte for byte, the one that the run gave.
+// must be, byte for byte, the one that the run gave, and a pass but for the misses.
 func TestBaselines(t *testing.T) {
 	recordings, err := filepath.Glob("../results/baselines/*/" + engine.RecordingFile)
 	if err != nil || len(recordings) == 0 {
@@ -29,8 +47,8 @@ func TestBaselines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if run.Verdict.Outcome != judge.Pass {
-				t.Errorf("outcome %s: %v", run.Verdict.Outcome, run.Verdict.Reasons)
+			if broken, want := brokenClaims(run.Verdict), misses()[filepath.Base(string(dir))]; !slices.Equal(broken, want) || run.Verdict.Outcome == judge.Pass != (want == nil) {
+				t.Errorf("outcome %s, broken %v, want %v: %v", run.Verdict.Outcome, broken, want, run.Verdict.Reasons)
 			}
 			var got bytes.Buffer
 			if err := report.JSON(&got, run.Verdict); err != nil {
