@@ -129,14 +129,17 @@ func TestOneReleaseAgainstItselfGivesNoAlarm(t *testing.T) {
 		t.Run(cell, func(t *testing.T) {
 			for i, a := range dirs {
 				for _, b := range dirs[i+1:] {
-					pairs++
 					sides, err := compare.Sides("A", recorded(t, a), "B", recorded(t, b), compare.Options{})
 					if err != nil {
 						t.Fatal(err)
 					}
+					if len(sides.Cells) == 0 { // their parameters are not the same
+						continue
+					}
+					pairs++
 					decision := gate.Decide(scenario.ArgoRollouts, "A", "B", sides, nil)
 					if len(decision.Cells) != 1 || decision.Outcome != judge.Pass || decision.Cells[0].Class != gate.Unchanged {
-						t.Errorf("%s against %s: %s, %+v", a, b, decision.Outcome, decision.Cells)
+						t.Errorf("%s against %s: %s: %v", a, b, decision.Outcome, decision.Cells[0].Reasons)
 					}
 				}
 			}
