@@ -111,15 +111,17 @@ func (s source) load(ctx context.Context) ([]report.Run, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
+	seen := make([]recording.Header, len(all))
+	err = eachOf(ctx, len(all), func(i int) (err error) {
+		seen[i], err = engine.ReadHeader(all[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	var dirs []engine.RunDir
-	var seen []recording.Header
-	for _, dir := range all {
-		h, err := engine.ReadHeader(dir)
-		if err != nil {
-			return nil, &exitError{ExitInvalid, fmt.Errorf("refused: %w", err)}
-		}
-		seen = append(seen, h)
-		if s.takes(h) {
+	for i, dir := range all {
+		if s.takes(seen[i]) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -127,22 +129,29 @@ func (s source) load(ctx context.Context) ([]report.Run, error) {
 		return nil, usage(fmt.Errorf("none of the %d recordings in %s has %s", len(all), s.path, s.misses(seen)))
 	}
 	out := make([]report.Run, len(dirs))
+	return out, eachOf(ctx, len(dirs), func(i int) (err error) {
+		out[i], err = engine.Judge(dirs[i], engine.Prediction)
+		return err
+	})
+}
+
+// eachOf reads n recordings, as many at a time as there are processors. What cannot be
+// read is refused.
+func eachOf(ctx context.Context, n int, read func(i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, dir := range dirs {
+	for i := range n {
 		g.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			var err error
-			out[i], err = engine.Judge(dir, engine.Prediction)
-			return err
+			return read(i)
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return nil, &exitError{ExitInvalid, fmt.Errorf("refused: %w", err)}
+		return &exitError{ExitInvalid, fmt.Errorf("refused: %w", err)}
 	}
-	return out, nil
+	return nil
 }
 
 // misses names the first choice that no recording fits, with what there is instead.

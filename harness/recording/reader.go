@@ -43,7 +43,7 @@ type Reader struct {
 // NewReader reads the header. It returns ErrFormat for anything that is not a
 // recording of this format. Close releases the decompressor.
 func NewReader(r io.Reader) (*Reader, error) {
-	zr, err := zstd.NewReader(r, zstd.WithDecoderMaxMemory(256<<20))
+	zr, err := zstd.NewReader(r, zstd.WithDecoderMaxMemory(256<<20), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %v", ErrFormat, err)
 	}
