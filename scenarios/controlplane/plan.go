@@ -9,10 +9,12 @@ import (
 	"reckon.dev/reckon/harness/series"
 )
 
-// silence is when a proxy notices that nobody answers: pilot-agent asks after 30 s
-// without a word, and waits for 10 s (pkg/istio-agent/xds_proxy.go).
+// silence is when a proxy notices that nobody answers: pilot-agent asks 30 s after the
+// last word that it read, and waits for 10 s (pkg/istio-agent/xds_proxy.go; grpc's
+// internal/transport/http2_client.go:1792, v1.82.1). That word is up to 30 s old, for
+// istiod asks as often.
 const (
-	silenceFrom = 30 * time.Second
+	silenceFrom = 10 * time.Second
 	silenceTo   = 40 * time.Second
 )
 

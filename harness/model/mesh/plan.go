@@ -92,7 +92,7 @@ func Drain(shutdownDuration time.Duration) Departure {
 }
 
 // Silence is a node that is gone or a process that is stopped: clients notice by their
-// keepalive, between the two times (30 s and 40 s with pilot-agent's).
+// keepalive, between the two times (10 s and 40 s with pilot-agent's).
 func Silence(from, to time.Duration) Departure { return Departure{From: from, To: to} }
 
 // Leave lets replicas leave. The first ones are numbered from 0, those that become Ready
