@@ -22,12 +22,13 @@ func Command(c plan.Cell) (string, error) {
 	if c.Provider != cluster.Embedded {
 		words = append(words, "--provider", c.Provider)
 	}
+	chosen := scenario.Versioned(s, cluster.Offered(c.Provider))
 	for _, component := range slices.Sorted(maps.Keys(c.Versions)) {
 		if component == scenario.Kubernetes {
 			words = append(words, "--kubernetes", c.Versions[component])
 			continue
 		}
-		if len(c.Later[component]) > 0 {
+		if !slices.Contains(chosen, component) {
 			continue // parameters say which version takes which one's place
 		}
 		words = append(words, "--version", component+"="+c.Versions[component])
