@@ -31,7 +31,7 @@ func Of(c plan.Cell, recorded []Recorded) []Recorded {
 // sameVersions: what a drill pins today may not be what was recorded.
 func sameVersions(c plan.Cell, v judge.Verdict) bool {
 	for _, component := range v.Components {
-		if want, ok := c.Versions[component.Name]; ok && want != component.Version {
+		if want, ok := c.Versions[component.Name]; ok && want != component.Version && !slices.Contains(c.Later[component.Name], component.Version) {
 			return false
 		}
 	}
