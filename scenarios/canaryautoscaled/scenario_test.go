@@ -46,32 +46,6 @@ func doubled(p *Params) {
 	p.Steps = rollback.Steps{rollback.SetWeight(5), canary.Pause(), rollback.SetWeight(10), canary.Pause()}
 }
 
-func family() canarytest.Family[*Params] {
-	return canarytest.Family[*Params]{Scenario: Scenario{}, Cells: cells}
-}
-
-func TestAnswerKeys(t *testing.T) {
-	t.Parallel()
-	family().Keys(t)
-}
-
-func TestWhatTheModelDoesIsWhatItPredicts(t *testing.T) {
-	t.Parallel()
-	family().Acts(t)
-}
-
-// TestAWrongModelIsCaught alters one rule and holds what the true one does against it.
-func TestAWrongModelIsCaught(t *testing.T) {
-	t.Parallel()
-	family().Catches(t, map[string]canarytest.Wrong{
-		"a weight that does not wait for v1, as on 1.7":   {Cell: "defaults", Version: "v1.9.2", Claim: "early", Alter: func(r *rollouts.Rules) { r.StableGuard = false }},
-		"a weight that waits for v1, as from 1.8 on":      {Cell: "scaling", Version: "v1.7.2", Claim: "early", Alter: func(r *rollouts.Rules) { r.StableGuard = true }},
-		"one that waits for its share, as on 1.8.3":       {Cell: "subsets", Version: "v1.9.2", Claim: "11-pods-of-v1-are-ready-weights", Alter: func(r *rollouts.Rules) { r.SubsetGuard = rollouts.SubsetGuardSkip }},
-		"one that waits for all by subsets, as on 1.9":    {Cell: "subsets", Version: "v1.8.3", Claim: "v1-becomes-ready-weights", Alter: func(r *rollouts.Rules) { r.SubsetGuard = rollouts.SubsetGuardErrorStableCanary }},
-		"a v1 that shrinks before it is there, as on 1.7": {Cell: "dynamic", Version: "v1.8.3", Claim: "early", Alter: func(r *rollouts.Rules) { r.StableGuard = false }},
-	})
-}
-
 // The autoscaler's part of an answer key.
 func TestTheAutoscalerIsHeldToItsModel(t *testing.T) {
 	t.Parallel()
@@ -119,33 +93,40 @@ func TestNotesSayWhatWasNotRead(t *testing.T) {
 	}
 }
 
-func TestParametersThatCannotBeUsedAreRefused(t *testing.T) {
+func TestScenario(t *testing.T) {
 	t.Parallel()
-	family().Refuses(t, "v1.9.2", map[string]canarytest.Refused[*Params]{
-		"the defaults":                         {Change: func(*Params) {}, Says: ""},
-		"no routing":                           {Change: func(p *Params) { p.Routing = "none" }, Says: `routing: "none" leaves no weight to hold against pods, expected services or subsets`},
-		"fewer replicas than the autoscaler's": {Change: func(p *Params) { p.MinReplicas = 11 }, Says: "replicas: 10 is outside the autoscaler's bounds, expected 11 to 40"},
-		"a load at which it does not rest":     {Change: func(p *Params) { p.Load = 1500 }, Says: "load: at 1500 % the autoscaler makes 15 of 10 replicas before the update begins, expected a load at which it rests"},
-		"a pause that ends":                    {Change: func(p *Params) { p.Steps[1] = rollback.PauseFor(time.Second) }, Says: "steps: [20, pause 1s, 30, pause forever]: a pause with an end may be over before the autoscaler looks, expected pauses without one"},
-		"a quiet time without a look":          {Change: func(p *Params) { p.Quiet = scenario.Duration(autoscaled.SyncPeriod) }, Says: "quiet: 5s has hardly a sync in it, expected at least 10s"},
-		"a size that depends on when it looks": {Change: func(p *Params) {
-			p.Load, p.NewLoad = 1000, 1000
-			p.Steps = rollback.Steps{rollback.SetWeight(20), rollback.SetWeight(5), canary.Pause()}
-		}, Says: "steps: while v2 becomes ready there are 11 pods, at which the autoscaler makes 11 of 10 replicas: the rest would depend on when it looks"},
-		"a run that is longer than it remembers": {Change: func(p *Params) { p.Ramp = scenario.Duration(20 * time.Second) }, Says: "ramp: the run would take 8m29s: after 5m0s the autoscaler forgets what it proposed"},
-	})
-}
-
-func TestWhatIsAcceptedCanBeJudged(t *testing.T) {
-	t.Parallel()
-	family().Judged(t, func(rt *rapid.T, p *Params) {
-		p.Replicas = rapid.IntRange(1, 12).Draw(rt, "replicas")
-		p.Load = p.Replicas * rapid.SampledFrom([]int{92, 95, 100, 108}).Draw(rt, "percent")
-		p.NewLoad = rapid.IntRange(1, 40).Draw(rt, "newLoad") * 95
-		p.MinPodsPerReplicaSet = rapid.IntRange(0, 3).Draw(rt, "minPods")
-		p.Routing = rapid.SampledFrom([]string{"services", "subsets"}).Draw(rt, "routing")
-		p.DynamicStableScale = rapid.Bool().Draw(rt, "dynamic")
-		p.When = rapid.SampledFrom([]string{WhenScaling, WhenPaused, WhenFinishing}).Draw(rt, "when")
-		p.Steps = rapid.SampledFrom([]rollback.Steps{{}, {rollback.SetWeight(100)}, {canary.Pause()}, p.Steps, {rollback.SetWeight(10), rollback.SetWeight(50), canary.Pause()}}).Draw(rt, "steps")
-	})
+	canarytest.Family[*Params]{
+		Scenario: Scenario{}, Cells: cells,
+		Wrong: map[string]canarytest.Wrong{
+			"a weight that does not wait for v1, as on 1.7":   {Cell: "defaults", Version: "v1.9.2", Claim: "early", Alter: func(r *rollouts.Rules) { r.StableGuard = false }},
+			"a weight that waits for v1, as from 1.8 on":      {Cell: "scaling", Version: "v1.7.2", Claim: "early", Alter: func(r *rollouts.Rules) { r.StableGuard = true }},
+			"one that waits for its share, as on 1.8.3":       {Cell: "subsets", Version: "v1.9.2", Claim: "11-pods-of-v1-are-ready-weights", Alter: func(r *rollouts.Rules) { r.SubsetGuard = rollouts.SubsetGuardSkip }},
+			"one that waits for all by subsets, as on 1.9":    {Cell: "subsets", Version: "v1.8.3", Claim: "v1-becomes-ready-weights", Alter: func(r *rollouts.Rules) { r.SubsetGuard = rollouts.SubsetGuardErrorStableCanary }},
+			"a v1 that shrinks before it is there, as on 1.7": {Cell: "dynamic", Version: "v1.8.3", Claim: "early", Alter: func(r *rollouts.Rules) { r.StableGuard = false }},
+		},
+		On: "v1.9.2",
+		Refused: map[string]canarytest.Refused[*Params]{
+			"the defaults":                         {Change: func(*Params) {}, Says: ""},
+			"no routing":                           {Change: func(p *Params) { p.Routing = "none" }, Says: `routing: "none" leaves no weight to hold against pods, expected services or subsets`},
+			"fewer replicas than the autoscaler's": {Change: func(p *Params) { p.MinReplicas = 11 }, Says: "replicas: 10 is outside the autoscaler's bounds, expected 11 to 40"},
+			"a load at which it does not rest":     {Change: func(p *Params) { p.Load = 1500 }, Says: "load: at 1500 % the autoscaler makes 15 of 10 replicas before the update begins, expected a load at which it rests"},
+			"a pause that ends":                    {Change: func(p *Params) { p.Steps[1] = rollback.PauseFor(time.Second) }, Says: "steps: [20, pause 1s, 30, pause forever]: a pause with an end may be over before the autoscaler looks, expected pauses without one"},
+			"a quiet time without a look":          {Change: func(p *Params) { p.Quiet = scenario.Duration(autoscaled.SyncPeriod) }, Says: "quiet: 5s has hardly a sync in it, expected at least 10s"},
+			"a size that depends on when it looks": {Change: func(p *Params) {
+				p.Load, p.NewLoad = 1000, 1000
+				p.Steps = rollback.Steps{rollback.SetWeight(20), rollback.SetWeight(5), canary.Pause()}
+			}, Says: "steps: while v2 becomes ready there are 11 pods, at which the autoscaler makes 11 of 10 replicas: the rest would depend on when it looks"},
+			"a run that is longer than it remembers": {Change: func(p *Params) { p.Ramp = scenario.Duration(20 * time.Second) }, Says: "ramp: the run would take 8m29s: after 5m0s the autoscaler forgets what it proposed"},
+		},
+		Draw: func(rt *rapid.T, p *Params) {
+			p.Replicas = rapid.IntRange(1, 12).Draw(rt, "replicas")
+			p.Load = p.Replicas * rapid.SampledFrom([]int{92, 95, 100, 108}).Draw(rt, "percent")
+			p.NewLoad = rapid.IntRange(1, 40).Draw(rt, "newLoad") * 95
+			p.MinPodsPerReplicaSet = rapid.IntRange(0, 3).Draw(rt, "minPods")
+			p.Routing = rapid.SampledFrom([]string{"services", "subsets"}).Draw(rt, "routing")
+			p.DynamicStableScale = rapid.Bool().Draw(rt, "dynamic")
+			p.When = rapid.SampledFrom([]string{WhenScaling, WhenPaused, WhenFinishing}).Draw(rt, "when")
+			p.Steps = rapid.SampledFrom([]rollback.Steps{{}, {rollback.SetWeight(100)}, {canary.Pause()}, p.Steps, {rollback.SetWeight(10), rollback.SetWeight(50), canary.Pause()}}).Draw(rt, "steps")
+		},
+	}.Test(t)
 }

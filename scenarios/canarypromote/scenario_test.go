@@ -34,51 +34,32 @@ func cells() map[string]func(*Params) {
 	return out
 }
 
-func family() canarytest.Family[*Params] {
-	return canarytest.Family[*Params]{Scenario: Scenario{}, Cells: cells()}
-}
-
-func TestAnswerKeys(t *testing.T) {
+func TestScenario(t *testing.T) {
 	t.Parallel()
-	family().Keys(t)
-}
-
-func TestWhatTheModelDoesIsWhatItPredicts(t *testing.T) {
-	t.Parallel()
-	family().Acts(t)
-}
-
-// TestAWrongModelIsCaught alters one rule and holds what the true one does against it.
-func TestAWrongModelIsCaught(t *testing.T) {
-	t.Parallel()
-	family().Catches(t, map[string]canarytest.Wrong{
-		"no subset guard, as in 1.7": {Cell: "subsets-scaling-promote", Version: "v1.9.2", Claim: "exposure", Alter: func(r *rollouts.Rules) { r.SubsetGuard = rollouts.SubsetGuardNone }},
-	})
-}
-
-func TestParametersThatCannotBeUsedAreRefused(t *testing.T) {
-	t.Parallel()
-	family().Refuses(t, "v1.8.2", map[string]canarytest.Refused[*Params]{
-		"the defaults":              {Change: func(*Params) {}, Says: ""},
-		"no pods":                   {Change: func(p *Params) { p.Replicas = 0 }, Says: "replicas: expected at least 1: without pods there is nothing to promote"},
-		"no steps":                  {Change: func(p *Params) { p.Steps = rollback.Steps{} }, Says: "steps: expected at least one: without steps an update promotes itself"},
-		"no pause":                  {Change: func(p *Params) { p.Steps = rollback.Steps{rollback.SetWeight(20)} }, Says: "steps: [20] has no pause without end to send the command in or after"},
-		"no pause, but no need":     {Change: func(p *Params) { p.Steps, p.When = rollback.Steps{rollback.SetWeight(20)}, WhenNoPods }, Says: ""},
-		"a last step without pods":  {Change: func(p *Params) { p.When, p.Replicas = WhenScaling, 2 }, Says: "when: scaling wants a step after the first pause that adds two pods at least; with [20, pause forever, 60, pause forever] and 2 replicas it adds 1"},
-		"a delay that is over soon": {Change: func(p *Params) { p.AbortDelay = 4 }, Says: "abortScaleDownDelaySeconds: 4 is too small, expected 5 to 600"},
-		"an unknown command":        {Change: func(p *Params) { p.Command = "full" }, Says: `command: "full" is unknown, expected promote | promote-full | skip-step | skip-all`},
-	})
-}
-
-func TestWhatIsAcceptedCanBeJudged(t *testing.T) {
-	t.Parallel()
-	family().Judged(t, func(rt *rapid.T, p *Params) {
-		p.Replicas = rapid.IntRange(0, 12).Draw(rt, "replicas")
-		p.MinPodsPerReplicaSet = rapid.IntRange(0, 4).Draw(rt, "minPods")
-		p.Routing = rapid.SampledFrom([]string{"services", "subsets", "none"}).Draw(rt, "routing")
-		p.DynamicStableScale = rapid.Bool().Draw(rt, "dynamic")
-		p.Command = rapid.SampledFrom([]string{"promote", "promote-full", "skip-step", "skip-all"}).Draw(rt, "command")
-		p.When = rapid.SampledFrom([]string{WhenPaused, WhenScaling, WhenNoPods, WhenAborted}).Draw(rt, "when")
-		p.Steps = rapid.SampledFrom([]rollback.Steps{p.Steps, {canary.Pause()}, {canary.Pause(), rollback.SetWeight(100)}, {rollback.SetWeight(100), canary.Pause()}}).Draw(rt, "steps")
-	})
+	canarytest.Family[*Params]{
+		Scenario: Scenario{}, Cells: cells(),
+		Wrong: map[string]canarytest.Wrong{
+			"no subset guard, as in 1.7": {Cell: "subsets-scaling-promote", Version: "v1.9.2", Claim: "exposure", Alter: func(r *rollouts.Rules) { r.SubsetGuard = rollouts.SubsetGuardNone }},
+		},
+		On: "v1.8.2",
+		Refused: map[string]canarytest.Refused[*Params]{
+			"the defaults":              {Change: func(*Params) {}, Says: ""},
+			"no pods":                   {Change: func(p *Params) { p.Replicas = 0 }, Says: "replicas: expected at least 1: without pods there is nothing to promote"},
+			"no steps":                  {Change: func(p *Params) { p.Steps = rollback.Steps{} }, Says: "steps: expected at least one: without steps an update promotes itself"},
+			"no pause":                  {Change: func(p *Params) { p.Steps = rollback.Steps{rollback.SetWeight(20)} }, Says: "steps: [20] has no pause without end to send the command in or after"},
+			"no pause, but no need":     {Change: func(p *Params) { p.Steps, p.When = rollback.Steps{rollback.SetWeight(20)}, WhenNoPods }, Says: ""},
+			"a last step without pods":  {Change: func(p *Params) { p.When, p.Replicas = WhenScaling, 2 }, Says: "when: scaling wants a step after the first pause that adds two pods at least; with [20, pause forever, 60, pause forever] and 2 replicas it adds 1"},
+			"a delay that is over soon": {Change: func(p *Params) { p.AbortDelay = 4 }, Says: "abortScaleDownDelaySeconds: 4 is too small, expected 5 to 600"},
+			"an unknown command":        {Change: func(p *Params) { p.Command = "full" }, Says: `command: "full" is unknown, expected promote | promote-full | skip-step | skip-all`},
+		},
+		Draw: func(rt *rapid.T, p *Params) {
+			p.Replicas = rapid.IntRange(0, 12).Draw(rt, "replicas")
+			p.MinPodsPerReplicaSet = rapid.IntRange(0, 4).Draw(rt, "minPods")
+			p.Routing = rapid.SampledFrom([]string{"services", "subsets", "none"}).Draw(rt, "routing")
+			p.DynamicStableScale = rapid.Bool().Draw(rt, "dynamic")
+			p.Command = rapid.SampledFrom([]string{"promote", "promote-full", "skip-step", "skip-all"}).Draw(rt, "command")
+			p.When = rapid.SampledFrom([]string{WhenPaused, WhenScaling, WhenNoPods, WhenAborted}).Draw(rt, "when")
+			p.Steps = rapid.SampledFrom([]rollback.Steps{p.Steps, {canary.Pause()}, {canary.Pause(), rollback.SetWeight(100)}, {rollback.SetWeight(100), canary.Pause()}}).Draw(rt, "steps")
+		},
+	}.Test(t)
 }

@@ -51,51 +51,32 @@ func matched() rollback.Steps {
 	return rollback.Steps{three, rollback.SetWeight(40), canary.Pause(), match, canary.Pause()}
 }
 
-func family() canarytest.Family[*Params] {
-	return canarytest.Family[*Params]{Scenario: Scenario{}, Cells: cells}
-}
-
-func TestAnswerKeys(t *testing.T) {
+func TestScenario(t *testing.T) {
 	t.Parallel()
-	family().Keys(t)
-}
-
-func TestWhatTheModelDoesIsWhatItPredicts(t *testing.T) {
-	t.Parallel()
-	family().Acts(t)
-}
-
-// TestAWrongModelIsCaught alters one rule and holds what the true one does against it.
-func TestAWrongModelIsCaught(t *testing.T) {
-	t.Parallel()
-	family().Catches(t, map[string]canarytest.Wrong{
-		"a floor that is capped, as in 1.10":       {Cell: "one-replica", Version: "v1.9.2", Claim: "canary-sizes", Alter: func(r *rollouts.Rules) { r.MinPodsCappedToReplicas = true }},
-		"a promotion with more pods, as in 1.9":    {Cell: "one-replica", Version: "v1.8.3", Claim: "promotion", Alter: func(r *rollouts.Rules) { r.PromoteAtLeast = true }},
-		"a floor above the replicas, as until 1.9": {Cell: "one-dynamic", Version: "v1.10.1", Claim: "canary-sizes", Alter: func(r *rollouts.Rules) { r.MinPodsCappedToReplicas = false }},
-	})
-}
-
-func TestParametersThatCannotBeUsedAreRefused(t *testing.T) {
-	t.Parallel()
-	family().Refuses(t, "v1.8.2", map[string]canarytest.Refused[*Params]{
-		"the defaults":                 {Change: func(*Params) {}, Says: ""},
-		"no room for any change":       {Change: func(p *Params) { p.MaxSurge, p.MaxUnavailable = 0, 0 }, Says: "maxUnavailable: is 0 and so is maxSurge: Argo Rollouts refuses the two together (pkg/apis/rollouts/validation/validation.go, v1.8.2)"},
-		"an unknown routing":           {Change: func(p *Params) { p.Routing = "non" }, Says: `routing: "non" is unknown, expected services | subsets | none, did you mean "none"?`},
-		"a scale without routing":      {Change: func(p *Params) { p.Routing, p.Steps = "none", matched() }, Says: "steps[0].setCanaryScale: does not go with routing: none, where pods are the weights"},
-		"a dynamic scale without one":  {Change: func(p *Params) { p.Routing, p.DynamicStableScale = "none", true }, Says: "dynamicStableScale: does not go with routing: none, which always scales the stable ReplicaSet down"},
-		"a surge that is out of range": {Change: func(p *Params) { p.MaxSurge = -2 }, Says: "maxSurge: -2 is too small, expected -1 to 200"},
-	})
-}
-
-func TestWhatIsAcceptedCanBeJudged(t *testing.T) {
-	t.Parallel()
-	family().Judged(t, func(rt *rapid.T, p *Params) {
-		p.Replicas = rapid.IntRange(0, 12).Draw(rt, "replicas")
-		p.MinPodsPerReplicaSet = rapid.IntRange(0, 4).Draw(rt, "minPods")
-		p.Routing = rapid.SampledFrom([]string{"services", "subsets", "none"}).Draw(rt, "routing")
-		p.DynamicStableScale = rapid.Bool().Draw(rt, "dynamic")
-		p.MaxSurge = rapid.IntRange(-1, 3).Draw(rt, "surge")
-		p.MaxUnavailable = rapid.IntRange(-1, 3).Draw(rt, "unavailable")
-		p.Steps = rapid.SampledFrom([]rollback.Steps{{}, {rollback.SetWeight(100)}, {canary.Pause()}, matched(), {rollback.SetWeight(30), canary.Pause(), rollback.SetWeight(10), canary.Pause()}}).Draw(rt, "steps")
-	})
+	canarytest.Family[*Params]{
+		Scenario: Scenario{}, Cells: cells,
+		Wrong: map[string]canarytest.Wrong{
+			"a floor that is capped, as in 1.10":       {Cell: "one-replica", Version: "v1.9.2", Claim: "canary-sizes", Alter: func(r *rollouts.Rules) { r.MinPodsCappedToReplicas = true }},
+			"a promotion with more pods, as in 1.9":    {Cell: "one-replica", Version: "v1.8.3", Claim: "promotion", Alter: func(r *rollouts.Rules) { r.PromoteAtLeast = true }},
+			"a floor above the replicas, as until 1.9": {Cell: "one-dynamic", Version: "v1.10.1", Claim: "canary-sizes", Alter: func(r *rollouts.Rules) { r.MinPodsCappedToReplicas = false }},
+		},
+		On: "v1.8.2",
+		Refused: map[string]canarytest.Refused[*Params]{
+			"the defaults":                 {Change: func(*Params) {}, Says: ""},
+			"no room for any change":       {Change: func(p *Params) { p.MaxSurge, p.MaxUnavailable = 0, 0 }, Says: "maxUnavailable: is 0 and so is maxSurge: Argo Rollouts refuses the two together (pkg/apis/rollouts/validation/validation.go, v1.8.2)"},
+			"an unknown routing":           {Change: func(p *Params) { p.Routing = "non" }, Says: `routing: "non" is unknown, expected services | subsets | none, did you mean "none"?`},
+			"a scale without routing":      {Change: func(p *Params) { p.Routing, p.Steps = "none", matched() }, Says: "steps[0].setCanaryScale: does not go with routing: none, where pods are the weights"},
+			"a dynamic scale without one":  {Change: func(p *Params) { p.Routing, p.DynamicStableScale = "none", true }, Says: "dynamicStableScale: does not go with routing: none, which always scales the stable ReplicaSet down"},
+			"a surge that is out of range": {Change: func(p *Params) { p.MaxSurge = -2 }, Says: "maxSurge: -2 is too small, expected -1 to 200"},
+		},
+		Draw: func(rt *rapid.T, p *Params) {
+			p.Replicas = rapid.IntRange(0, 12).Draw(rt, "replicas")
+			p.MinPodsPerReplicaSet = rapid.IntRange(0, 4).Draw(rt, "minPods")
+			p.Routing = rapid.SampledFrom([]string{"services", "subsets", "none"}).Draw(rt, "routing")
+			p.DynamicStableScale = rapid.Bool().Draw(rt, "dynamic")
+			p.MaxSurge = rapid.IntRange(-1, 3).Draw(rt, "surge")
+			p.MaxUnavailable = rapid.IntRange(-1, 3).Draw(rt, "unavailable")
+			p.Steps = rapid.SampledFrom([]rollback.Steps{{}, {rollback.SetWeight(100)}, {canary.Pause()}, matched(), {rollback.SetWeight(30), canary.Pause(), rollback.SetWeight(10), canary.Pause()}}).Draw(rt, "steps")
+		},
+	}.Test(t)
 }

@@ -23,11 +23,33 @@ var Versions = []string{"v1.7.2", "v1.8.2", "v1.8.3", "v1.9.2", "v1.10.1"}
 // unread is a release that no group covers.
 const unread = "v1.99.0"
 
-// A Family is a scenario with parameters that reach all branches of its prediction, each
-// made of the defaults.
+// A Family is a scenario with what its answer keys are tested on.
 type Family[P canary.Drill] struct {
 	Scenario scenario.Scenario
-	Cells    map[string]func(P)
+	// Cells are parameters that reach all branches of the prediction, each made of the
+	// defaults.
+	Cells map[string]func(P)
+	// Wrong are models that what versions do must not agree with.
+	Wrong map[string]Wrong
+	// On is the version on which Refused are refused.
+	On      string
+	Refused map[string]Refused[P]
+	// Draw draws parameters, of which many are accepted.
+	Draw func(rt *rapid.T, p P)
+}
+
+// Test tests the family.
+func (f Family[P]) Test(t *testing.T) {
+	t.Helper()
+	for name, test := range map[string]func(*testing.T){
+		"answer keys": f.keys, "what the model does is what it predicts": f.acts, "a wrong model is caught": f.catches,
+		"parameters that cannot be used are refused": f.refuses, "what is accepted can be judged": f.judged,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
 }
 
 func (f Family[P]) params(change func(P)) P {
@@ -41,10 +63,9 @@ func (f Family[P]) key(p P, rules rollouts.Rules) judge.Prediction {
 	return untimed(canary.Predict(p, rules, "v1.8.2", true, nil))
 }
 
-// Keys checks the answer keys: they read defined series only, every claim has its basis,
+// keys checks the answer keys: they read defined series only, every claim has its basis,
 // and they are those of the golden files, one a cell with all versions in it.
-func (f Family[P]) Keys(t *testing.T) {
-	t.Helper()
+func (f Family[P]) keys(t *testing.T) {
 	all := map[string]*bytes.Buffer{}
 	f.each(t, func(cell string, p P, version string) {
 		name, key := cell+", "+version, Predict(t, f.Scenario, p, version)
@@ -57,7 +78,8 @@ func (f Family[P]) Keys(t *testing.T) {
 			all[cell] = &bytes.Buffer{}
 		}
 		if version != unread {
-			write(all[cell], key)
+			fmt.Fprintf(all[cell], "model %s\n", key.Model)
+			Write(all[cell], key)
 		}
 	})
 	for cell, text := range all {
@@ -65,9 +87,8 @@ func (f Family[P]) Keys(t *testing.T) {
 	}
 }
 
-// write writes what a version's answer key says, as lines.
-func write(b *bytes.Buffer, p judge.Prediction) {
-	fmt.Fprintf(b, "model %s\n", p.Model)
+// Write writes what an answer key says, as lines.
+func Write(b *bytes.Buffer, p judge.Prediction) {
 	for _, c := range p.Claims {
 		fmt.Fprintf(b, "  %s: %s\n", c.ID, c.Check.Predicted())
 	}
@@ -76,9 +97,8 @@ func write(b *bytes.Buffer, p judge.Prediction) {
 	}
 }
 
-// Acts checks that the recording of a controller which acts as the model keeps every claim.
-func (f Family[P]) Acts(t *testing.T) {
-	t.Helper()
+// acts checks that the recording of a controller which acts as the model keeps every claim.
+func (f Family[P]) acts(t *testing.T) {
 	f.each(t, func(cell string, p P, version string) {
 		rules, _ := rollouts.RulesFor(version)
 		if v := f.plays(t, p, p.Course(rules), f.key(p, rules)); v.Outcome != judge.Pass {
@@ -99,10 +119,9 @@ type Wrong struct {
 	Alter                func(*rollouts.Rules)
 }
 
-// Catches checks that what versions do breaks the claims of altered models.
-func (f Family[P]) Catches(t *testing.T, wrong map[string]Wrong) {
-	t.Helper()
-	for name, c := range wrong {
+// catches checks that what versions do breaks the claims of altered models.
+func (f Family[P]) catches(t *testing.T) {
+	for name, c := range f.Wrong {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			change, ok := f.Cells[c.Cell]
@@ -128,13 +147,12 @@ type Refused[P canary.Drill] struct {
 	Says   string
 }
 
-// Refuses checks what the scenario says of parameters on a version.
-func (f Family[P]) Refuses(t *testing.T, version string, refused map[string]Refused[P]) {
-	t.Helper()
-	for name, c := range refused {
+// refuses checks what the scenario says of parameters.
+func (f Family[P]) refuses(t *testing.T) {
+	for name, c := range f.Refused {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := f.Scenario.Check(f.params(c.Change), map[string]string{scenario.ArgoRollouts: version})
+			err := f.Scenario.Check(f.params(c.Change), map[string]string{scenario.ArgoRollouts: f.On})
 			if got := fmt.Sprint(err); c.Says == "" && err != nil || c.Says != "" && got != c.Says {
 				t.Errorf("error %s, want %q", got, c.Says)
 			}
@@ -142,12 +160,11 @@ func (f Family[P]) Refuses(t *testing.T, version string, refused map[string]Refu
 	}
 }
 
-// Judged checks that whatever Check accepts has a course with steps of different names,
+// judged checks that whatever Check accepts has a course with steps of different names,
 // and an answer key that can be judged.
-func (f Family[P]) Judged(t *testing.T, draw func(rt *rapid.T, p P)) {
-	t.Helper()
+func (f Family[P]) judged(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		p := f.params(func(p P) { draw(rt, p) })
+		p := f.params(func(p P) { f.Draw(rt, p) })
 		version := rapid.SampledFrom(Versions).Draw(rt, "version")
 		if f.Scenario.Check(p, map[string]string{scenario.ArgoRollouts: version}) != nil {
 			return
