@@ -163,6 +163,9 @@ type Finding struct {
 	Disagreements []Disagreement
 }
 
+// Untold is the finding of a recording that tells too little.
+func Untold(format string, args ...any) Finding { return inconclusive(0, format, args...) }
+
 func inconclusive(samples int, format string, args ...any) Finding {
 	return Finding{Status: Inconclusive, Observed: "-", Why: fmt.Sprintf(format, args...), Samples: samples}
 }

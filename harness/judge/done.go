@@ -1,10 +1,6 @@
 package judge
 
-import (
-	"fmt"
-
-	"reckon.dev/reckon/harness/series"
-)
+import "reckon.dev/reckon/harness/series"
 
 // Done: a step of the script ended as it was to. One that did not says why.
 type Done struct{ Step string }
@@ -15,7 +11,7 @@ func (Done) Series() []string  { return nil }
 func (c Done) Eval(set *series.Set) (Finding, error) {
 	step := set.Step(c.Step)
 	if step == nil || !step.Ended {
-		return Finding{Status: Inconclusive, Observed: "-", Why: fmt.Sprintf("the script did not reach the end of %q", c.Step)}, nil
+		return Untold("the script did not reach the end of %q", c.Step), nil
 	}
 	at := step.End
 	if step.Error != "" {

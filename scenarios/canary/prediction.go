@@ -39,7 +39,7 @@ func (k Key) Prediction(version string, known bool, limits map[string]float64) j
 		Tables:      []judge.Table{k.table()},
 	}
 	if !known {
-		out.Notes = append(out.Notes, fmt.Sprintf("the model knows no Argo Rollouts %s: the nearest group, %s, was used", version, k.Rules.Group))
+		out.Notes = append(out.Notes, k.Rules.Nearest(version))
 	}
 	return out
 }

@@ -77,26 +77,13 @@ func (c *course) grow(name, version string) {
 // traffic needs (rollout/trafficrouting.go:138, v1.8.2), and then that one.
 func (c *course) share() {
 	rules := rollouts.RulesForGroup(rollouts.Group110)
-	needs := rules.StableNeeds(c.Machine.Spec(), c.weight())
+	at := rollouts.View{Spec: c.Machine.Spec(), Status: c.Machine.Status()}
+	needs := rules.StableNeeds(at.Spec, at.CurrentSetWeight())
 	for n := max(1, needs-1); n <= needs; n++ {
 		if rs, _ := c.Machine.ReplicaSet(canary.Old); rs.Available < n && n < rs.Size {
 			c.growTo(fmt.Sprintf("%d pods of v1 are ready", n), canary.Old, n)
 		}
 	}
-}
-
-// weight is that of the step, whether or not it is written.
-func (c *course) weight() int {
-	steps, w := c.Machine.Spec().Steps, 0
-	if c.Machine.Status().Index >= len(steps) {
-		return 100
-	}
-	for _, step := range steps[:c.Machine.Status().Index+1] {
-		if step.SetWeight != nil {
-			w = *step.SetWeight
-		}
-	}
-	return w
 }
 
 // growTo lets pods become ready up to a number, 0 for all. That takes longer than the

@@ -89,11 +89,7 @@ func (p *Params) Claims(k canary.Key) []judge.Claim {
 
 // replicas are the values of spec.replicas in a course.
 func replicas(c *canary.Course) []int {
-	out := []int{c.Start.Replicas}
-	for _, r := range c.Trace().Rows {
-		out = append(out, r.Replicas)
-	}
-	return slices.Compact(out)
+	return c.Trace().Sequence(func(r rollouts.Row) int { return r.Replicas })
 }
 
 // early is the greatest weight after the load has changed and before v1 has the pods that

@@ -32,7 +32,7 @@ func (c check) Series() []string  { return c.of }
 func (c check) Eval(set *series.Set) (judge.Finding, error) {
 	in, ok := set.Resolve(c.window)
 	if !ok {
-		return untold("the script did not run from step %q to the end of step %q", c.window.From, c.window.To), nil
+		return judge.Untold("the script did not run from step %q to the end of step %q", c.window.From, c.window.To), nil
 	}
 	return c.eval(set, in)
 }
@@ -48,11 +48,11 @@ func (k key) procs(set *series.Set, in series.Interval) (judge.Finding, error) {
 		return judge.Finding{}, err
 	}
 	if machine == 0 {
-		return untold("the recording does not tell how many CPUs the machine has"), nil
+		return judge.Untold("the recording does not tell how many CPUs the machine has"), nil
 	}
 	seen := s.Changes(in)
 	if len(seen) == 0 {
-		return untold("no sample of istiod's GOMAXPROCS"), nil
+		return judge.Untold("no sample of istiod's GOMAXPROCS"), nil
 	}
 	f := judge.Finding{Status: judge.Held, Observed: seen[0].Value.String(), Samples: len(seen)}
 	want := series.Number(float64(k.params.procs(machine)))
@@ -100,11 +100,11 @@ func (k key) admissions(set *series.Set, in series.Interval) (judge.Finding, err
 	case err != nil:
 		return judge.Finding{}, err
 	case set.Fleet == nil || machine == 0:
-		return untold("the recording tells of no proxy, or not of the machine"), nil
+		return judge.Untold("the recording tells of no proxy, or not of the machine"), nil
 	}
 	for _, l := range set.LateIn(recording.FleetSampler, in) {
 		if l.By() > admissionLag {
-			return untold("the proxies were starved for %s until %s: their times are not to be trusted", l.By(), l.To), nil
+			return judge.Untold("the proxies were starved for %s until %s: their times are not to be trusted", l.By(), l.To), nil
 		}
 	}
 	var at []time.Duration
@@ -119,7 +119,7 @@ func (k key) admissions(set *series.Set, in series.Interval) (judge.Finding, err
 	f := judge.Finding{Status: judge.Held, Samples: len(at), Observed: fmt.Sprintf("%d in %s", most, k.span())}
 	switch {
 	case len(at) < k.params.Connections:
-		return untold("%d connections were made, expected %d", len(at), k.params.Connections), nil
+		return judge.Untold("%d connections were made, expected %d", len(at), k.params.Connections), nil
 	case float64(most) < low || float64(most) > high:
 		f.Status, f.Why = judge.Broken, fmt.Sprintf("%d proxies were admitted within %s, expected %.0f to %.0f: %.0f a second", most, k.span(), low, high, limit)
 	}
@@ -162,7 +162,7 @@ func (k key) counted(set *series.Set, in series.Interval) ([]reading, quota.Acco
 		why = "the recording does not tell how many CPUs the machine has"
 	}
 	if why != "" {
-		f := untold("%s", why)
+		f := judge.Untold("%s", why)
 		return nil, quota.Account{}, &f, nil
 	}
 	return rs, quota.Account{Limit: k.params.CPU, CPUs: cpus}, nil, nil
@@ -198,7 +198,7 @@ func (k key) capped(set *series.Set, in series.Interval) (judge.Finding, error) 
 	}
 	all := stretches(rs, time.Second)
 	if len(all) == 0 {
-		return untold("no two readings that are a second apart"), nil
+		return judge.Untold("no two readings that are a second apart"), nil
 	}
 	f := judge.Finding{Status: judge.Held, Samples: len(all)}
 	worst := 0.0

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/quota"
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/series"
@@ -218,8 +217,4 @@ func machine(set *series.Set) (int, error) {
 	}
 	p, _ := s.At(set.End)
 	return int(p.Value.Num), nil
-}
-
-func untold(format string, args ...any) judge.Finding {
-	return judge.Finding{Status: judge.Inconclusive, Observed: "-", Why: fmt.Sprintf(format, args...)}
 }

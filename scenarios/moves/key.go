@@ -38,7 +38,7 @@ func (p Plan) Predict(version string, limits map[string]float64) judge.Predictio
 	rules, known := rollouts.RulesFor(version)
 	out := p.PredictOn(rules, limits)
 	if !known {
-		out.Notes = append(out.Notes, fmt.Sprintf("the model knows no Argo Rollouts %s: the nearest group, %s, was used", version, rules.Group))
+		out.Notes = append(out.Notes, rules.Nearest(version))
 	}
 	return out
 }
@@ -74,15 +74,6 @@ func (k key) basis(rules ...rollouts.Rule) []string {
 
 // rows are the start of the drill and its passes.
 func (k key) rows() []rollouts.Row { return append([]rollouts.Row{k.trace.Start}, k.trace.Rows...) }
-
-// sequence are the values of a number of each row, without repeats.
-func (k key) sequence(of func(rollouts.Row) int) []int {
-	var out []int
-	for _, r := range k.rows() {
-		out = append(out, of(r))
-	}
-	return slices.Compact(out)
-}
 
 func (k key) claims() []judge.Claim {
 	out := k.routing()
@@ -142,7 +133,7 @@ func (k key) most() float64 {
 func (k key) takes(id, sentence, of string, value func(rollouts.Row) int, rules ...rollouts.Rule) judge.Claim {
 	return judge.Claim{
 		ID: id, Sentence: sentence, Basis: k.basis(rules...),
-		Check: judge.Sequence{Of: of, Want: judge.Numbers(k.sequence(value)...), Window: k.Drilled()},
+		Check: judge.Sequence{Of: of, Want: judge.Numbers(k.trace.Sequence(value)...), Window: k.Drilled()},
 	}
 }
 
@@ -363,7 +354,7 @@ func (k key) chart() judge.Chart {
 
 func (k key) floats(of func(rollouts.Row) int) []float64 {
 	var out []float64
-	for _, n := range k.sequence(of) {
+	for _, n := range k.trace.Sequence(of) {
 		out = append(out, float64(n))
 	}
 	return out

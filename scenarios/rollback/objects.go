@@ -28,6 +28,9 @@ const (
 	CanarySubset  = "canary"
 )
 
+// RevisionAnnotation is a Rollout's revision (utils/annotations/annotations.go, v1.8.3).
+const RevisionAnnotation = "rollout.argoproj.io/revision"
+
 // CreateRouting creates the Services and the Istio objects.
 func (p Params) CreateRouting(ctx context.Context, c client.Client, namespace string) error {
 	return CreateAll(ctx, c, namespace, "rollback/"+p.Routing+".yaml")

@@ -49,7 +49,7 @@ func (p Params) Predict(trace rollouts.Trace, version string, known bool, in sce
 		out.Chart.Panels = append(requestPanels(), out.Chart.Panels...)
 	}
 	if !known {
-		out.Notes = append(out.Notes, fmt.Sprintf("the model knows no Argo Rollouts %s: the nearest group, %s, was used", version, trace.Rules.Group))
+		out.Notes = append(out.Notes, trace.Rules.Nearest(version))
 	}
 	return out
 }

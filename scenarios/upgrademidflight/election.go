@@ -72,11 +72,6 @@ func (k key) election() []judge.Claim {
 	}
 }
 
-// untold is a finding of a recording that tells too little.
-func untold(format string, args ...any) judge.Finding {
-	return judge.Finding{Status: judge.Inconclusive, Observed: "-", Why: fmt.Sprintf(format, args...)}
-}
-
 // broken adds why a finding is broken, and where.
 func broken(f judge.Finding, p series.Point, format string, args ...any) judge.Finding {
 	f.Status, f.Why = judge.Broken, fmt.Sprintf(format, args...)
@@ -97,7 +92,7 @@ func (leaders) Series() []string {
 func (c leaders) Eval(set *series.Set) (judge.Finding, error) {
 	in, ok := set.Resolve(c.in)
 	if !ok {
-		return untold("the script did not run from step %q to the end of step %q", c.in.From, c.in.To), nil
+		return judge.Untold("the script did not run from step %q to the end of step %q", c.in.From, c.in.To), nil
 	}
 	holder, err := set.Get(seriesHolder)
 	if err != nil {
@@ -115,7 +110,7 @@ func (c leaders) Eval(set *series.Set) (judge.Finding, error) {
 	}
 	changes := holder.Changes(in)
 	if len(changes) == 0 || len(number) < len(processes) {
-		return untold("%d holders of the lease were seen, and the names of %d controllers", len(changes), len(number)), nil
+		return judge.Untold("%d holders of the lease were seen, and the names of %d controllers", len(changes), len(number)), nil
 	}
 	var held []string
 	for _, p := range changes {
@@ -128,7 +123,7 @@ func (c leaders) Eval(set *series.Set) (judge.Finding, error) {
 	f := judge.Finding{Status: judge.Held, Observed: strings.Join(held, " → "), Samples: len(changes)}
 	for _, g := range set.GapsOf(holder.Resources, in) {
 		if !g.Lossless {
-			return untold("the %s was cut from %s to %s, which could hide a leader", g.Source(), g.From, g.To), nil
+			return judge.Untold("the %s was cut from %s to %s, which could hide a leader", g.Source(), g.From, g.To), nil
 		}
 	}
 	if f.Observed != c.Predicted() {
@@ -159,11 +154,11 @@ func (c interregnum) Eval(set *series.Set) (judge.Finding, error) {
 	}
 	step := set.Step(c.end)
 	if step == nil || !step.Ended {
-		return untold("the script did not reach the end of %q", c.end), nil
+		return judge.Untold("the script did not reach the end of %q", c.end), nil
 	}
 	if len(leads.Points) == 0 {
 		if quiet := set.Step(stepQuiet); quiet == nil || !quiet.Ended {
-			return untold("the script did not reach the end of %q", stepQuiet), nil
+			return judge.Untold("the script did not reach the end of %q", stepQuiet), nil
 		}
 		return judge.Finding{Status: judge.Broken, Observed: "never", Samples: 1, Why: "the other version never said that it leads"}, nil
 	}
@@ -193,7 +188,7 @@ func (c writers) Eval(set *series.Set) (judge.Finding, error) {
 	in, ok := set.Resolve(c.in)
 	end := set.Step(c.end)
 	if !ok || end == nil || !end.Ended {
-		return untold("the script did not run from step %q to the end of step %q", c.in.From, c.in.To), nil
+		return judge.Untold("the script did not run from step %q to the end of step %q", c.in.From, c.in.To), nil
 	}
 	total, texts := 0, []string{}
 	for _, n := range processes {
@@ -207,7 +202,7 @@ func (c writers) Eval(set *series.Set) (judge.Finding, error) {
 		}
 		points := wrote.Changes(in)
 		if len(points) == 0 || len(leads.Points) == 0 {
-			return untold("controller %d said %d times that it leads, and %d times that it wrote", n, len(leads.Points), len(points)), nil
+			return judge.Untold("controller %d said %d times that it leads, and %d times that it wrote", n, len(leads.Points), len(points)), nil
 		}
 		lead := series.Interval{From: leads.Points[0].T, To: in.To}
 		if n == 1 {

@@ -19,7 +19,7 @@ func (Scenario) Predict(in scenario.Input) (judge.Prediction, error) {
 	out := p.predict(from, to, in.Guards)
 	for _, v := range slices.Compact([]string{p.From, p.To}) {
 		if rules, known := rollouts.RulesFor(scenario.ModelVersion(v)); !known {
-			out.Notes = append(out.Notes, fmt.Sprintf("the model knows no Argo Rollouts %s: the nearest group, %s, was used", v, rules.Group))
+			out.Notes = append(out.Notes, rules.Nearest(v))
 		}
 	}
 	return out, nil
@@ -157,19 +157,10 @@ func (k key) unchanged() []string {
 	return out
 }
 
-// sequence are the values of a number of each row, from the start on, without repeats.
-func sequence(t rollouts.Trace, of func(rollouts.Row) int) []int {
-	out := []int{of(t.Start)}
-	for _, r := range t.Rows {
-		out = append(out, of(r))
-	}
-	return slices.Compact(out)
-}
-
-func indices(t rollouts.Trace) []int { return sequence(t, func(r rollouts.Row) int { return r.Index }) }
+func indices(t rollouts.Trace) []int { return t.Sequence(func(r rollouts.Row) int { return r.Index }) }
 
 func aborts(t rollouts.Trace) []int {
-	return sequence(t, func(r rollouts.Row) int {
+	return t.Sequence(func(r rollouts.Row) int {
 		if r.Abort {
 			return 1
 		}

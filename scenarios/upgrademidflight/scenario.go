@@ -88,11 +88,7 @@ func (Scenario) Defaults() any {
 // Releases are both versions, or one that is started anew.
 func (Scenario) Releases(params any) map[string][]string {
 	p := params.(*Params)
-	releases := []string{p.From}
-	if p.To != p.From {
-		releases = append(releases, p.To)
-	}
-	return map[string][]string{scenario.ArgoRollouts: releases}
+	return scenario.Succession(p.From, p.To)
 }
 
 func (Scenario) Elects(params any) bool { return params.(*Params).Election }
@@ -109,10 +105,11 @@ func (Scenario) Check(params any, _ map[string]string) error {
 	if err := scenario.CheckBounds(p); err != nil {
 		return err
 	}
-	for _, v := range []struct{ field, version string }{{"from", p.From}, {"to", p.To}} {
-		if !semver.IsValid(scenario.ModelVersion(v.version)) {
-			return scenario.Refuse(v.field, "%q is no version, expected one such as v1.9.2, or directory@v1.9.2", v.version)
-		}
+	if err := scenario.CheckRelease("from", p.From); err != nil {
+		return err
+	}
+	if err := scenario.CheckRelease("to", p.To); err != nil {
+		return err
 	}
 	if err := p.Params.Check(); err != nil {
 		return err

@@ -18,19 +18,14 @@ import (
 	"reckon.dev/reckon/scenarios/rollback"
 )
 
-// cutTime is within what time after a change of a CRD the API server ends the watches of
-// its objects: a second for requests under way (apiextensions-apiserver
-// pkg/apiserver/customresource_handler.go, tearDown, v0.37.2), and some more.
-const cutTime = 3 * time.Second
-
 // Script begins the update under the first version, puts the other in its place, and
 // sees the update to its end.
 func (Scenario) Script(ctx context.Context, params any, st *stage.Stage) error {
 	p := params.(*Params)
 	s := &script{Params: p, st: st, flight: p.flight(p.rules())}
 	s.moves = canary.NewScript(p.rollout(), s.flight.setUp, st)
-	if newer(p.To, p.From) {
-		if err := st.Step(ctx, p.stepCRDs(), s.install); err != nil {
+	if newer(p.To, p.From) { // before anything is there, as in a cluster before and after any change between the two
+		if err := st.Step(ctx, p.stepCRDs(), func(ctx context.Context) error { return st.Install(ctx, p.To) }); err != nil {
 			return err
 		}
 	}
@@ -68,15 +63,6 @@ type script struct {
 	started bool
 	// leader is who had the lease before the first version ended.
 	leader string
-}
-
-// install applies the CRDs of the later of both versions before anything is there, as
-// they are in a cluster before and after any change between the two.
-func (s *script) install(ctx context.Context) error {
-	if err := s.st.Controller.Install(ctx, s.To); err != nil {
-		return err
-	}
-	return s.st.Pass(ctx, cutTime)
 }
 
 // setUp makes the moves before those that claims speak of. What is not reached there leaves

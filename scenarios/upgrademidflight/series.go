@@ -13,9 +13,6 @@ const (
 	seriesAnalyses = "analyses"    // how many analyses there are
 )
 
-// revisionAnnotation is the Rollout's (utils/annotations/annotations.go, v1.8.3).
-const revisionAnnotation = "rollout.argoproj.io/revision"
-
 func definitions() []series.Definition {
 	number := func(name, resource string) series.Definition {
 		return series.Definition{Name: name, Doc: "how many " + resource, Sum: &series.SumOfObjects{
@@ -25,7 +22,7 @@ func definitions() []series.Definition {
 	return []series.Definition{
 		number(seriesSets, rollback.ReplicaSets), number(seriesAnalyses, "analysisruns.argoproj.io"),
 		rollback.OfRollout(seriesRevision, "the Rollout's revision", func(v *series.View) (series.Value, bool) {
-			return series.Text(v.Metadata.Annotations[revisionAnnotation]), true
+			return series.Text(v.Metadata.Annotations[rollback.RevisionAnnotation]), true
 		}),
 		rollback.OfRollout(seriesHash, "status.currentPodHash", func(v *series.View) (series.Value, bool) {
 			return series.Text(v.Status.CurrentPodHash), v.Status.CurrentPodHash != ""

@@ -1,20 +1,13 @@
 package upgradenoop
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"reckon.dev/reckon/harness/judge"
 	"reckon.dev/reckon/harness/model/rollouts"
 	"reckon.dev/reckon/harness/series"
 )
-
-// untold is a finding of a recording that tells too little.
-func untold(format string, args ...any) judge.Finding {
-	return judge.Finding{Status: judge.Inconclusive, Observed: "-", Why: fmt.Sprintf(format, args...)}
-}
 
 // mostNamed bounds how many Rollouts a sentence names.
 const mostNamed = 10
@@ -42,7 +35,7 @@ func (t *tally) finding(total int) judge.Finding {
 	case len(t.unclear) > 0:
 		f.Status, f.Why = judge.Inconclusive, named(t.unclear)
 	case total == 0:
-		return untold("there is no Rollout")
+		return judge.Untold("there is no Rollout")
 	}
 	return f
 }
@@ -66,7 +59,7 @@ func (loaded) Series() []string  { return []string{seriesRejected} }
 func (c loaded) Eval(set *series.Set) (judge.Finding, error) {
 	in, ok := set.Resolve(series.Window{From: stepDeploy, To: stepDeploy})
 	if !ok {
-		return untold("the script did not reach the end of %q", stepDeploy), nil
+		return judge.Untold("the script did not reach the end of %q", stepDeploy), nil
 	}
 	rejected, err := set.Get(seriesRejected)
 	if err != nil {
@@ -82,7 +75,7 @@ func (c loaded) Eval(set *series.Set) (judge.Finding, error) {
 	if len(texts) == 0 {
 		return judge.Finding{Status: judge.Held, Observed: "everything", Samples: len(c.Inventory.Members)}, nil
 	}
-	f := untold("%s", named(texts))
+	f := judge.Untold("%s", named(texts))
 	f.Observed, f.Detail = fmt.Sprintf("%d problems", len(texts)), &judge.Table{Title: "Problems of the fleet", Head: []string{"what"}}
 	for _, text := range texts {
 		f.Detail.Rows = append(f.Detail.Rows, []string{text})
@@ -99,7 +92,7 @@ func (still) Series() []string    { return []string{seriesPhase} }
 func (c still) Eval(set *series.Set) (judge.Finding, error) {
 	in, ok := set.Resolve(series.Window{From: c.legs[0].step(stepStop), To: c.legs[0].step(stepStop)})
 	if !ok {
-		return untold("the script did not reach the end of the first version"), nil
+		return judge.Untold("the script did not reach the end of the first version"), nil
 	}
 	r, t := newReader(set), &tally{}
 	for _, m := range c.fates {
@@ -134,7 +127,7 @@ func (accepted) Series() []string  { return []string{seriesRejected} }
 func (c accepted) Eval(set *series.Set) (judge.Finding, error) {
 	in, ok := set.Resolve(series.Window{From: c.step(stepCRDs), To: c.step(stepAccept)})
 	if !ok {
-		return untold("the script did not reach the end of %q", c.step(stepAccept)), nil
+		return judge.Untold("the script did not reach the end of %q", c.step(stepAccept)), nil
 	}
 	s, err := set.Get(seriesRejected)
 	if err != nil {
@@ -186,7 +179,7 @@ func effects(of []course, leg int) string {
 func (c members) Eval(set *series.Set) (judge.Finding, error) {
 	in, ok := set.Resolve(c.window(c.legs[c.leg]))
 	if !ok {
-		return untold("the script did not reach the end of %q", c.legs[c.leg].step(stepWatch)), nil
+		return judge.Untold("the script did not reach the end of %q", c.legs[c.leg].step(stepWatch)), nil
 	}
 	r, t := newReader(set), &tally{}
 	last := ""
@@ -238,28 +231,24 @@ func (whole) Series() []string    { return members{}.Series() }
 func (c whole) Eval(set *series.Set) (judge.Finding, error) {
 	in, ok := set.Resolve(c.window(c.legs[c.leg]))
 	if !ok {
-		return untold("the script did not reach the end of %q", c.legs[c.leg].step(stepWatch)), nil
+		return judge.Untold("the script did not reach the end of %q", c.legs[c.leg].step(stepWatch)), nil
 	}
 	r, t := newReader(set), &tally{}
 	detail := &judge.Table{Title: "Rollouts, " + c.legs[c.leg].step("by"), Head: []string{"rollout", "strategy", "features", "state", "predicted", "observed", "why"}}
 	every := members{c.key, c.fates, c.leg}
+	var calm [][]string // after what something happens to
 	for _, m := range c.fates {
-		saw := every.judge(set, r, m, in, t)
-		detail.Rows = append(detail.Rows, []string{m.Key(), m.Strategy, strings.Join(m.Features, ", "), state(m.Member), string(m.legs[c.leg].Effect), saw, m.legs[c.leg].Why})
+		effect, saw := string(m.legs[c.leg].Effect), every.judge(set, r, m, in, t)
+		rows := &detail.Rows
+		if effect == string(rollouts.Untouched) && saw == effect {
+			rows = &calm
+		}
+		*rows = append(*rows, []string{m.Key(), m.Strategy, strings.Join(m.Features, ", "), state(m.Member), effect, saw, m.legs[c.leg].Why})
 	}
-	// What something happened to first.
-	slices.SortStableFunc(detail.Rows, func(a, b []string) int { return cmp.Compare(calm(a[4])+calm(a[5]), calm(b[4])+calm(b[5])) })
+	detail.Rows = append(detail.Rows, calm...)
 	f := t.finding(len(c.fates))
 	f.Detail, f.Observed = detail, fmt.Sprintf("%d of %d as predicted", t.held, len(c.fates))
 	return f, nil
-}
-
-// calm is 1 for the word of an effect that is none, and 0 for others.
-func calm(effect string) int {
-	if effect == string(rollouts.Untouched) {
-		return 1
-	}
-	return 0
 }
 
 // writes: what is not touched is not written over and over.
@@ -274,7 +263,7 @@ func (writes) Series() []string  { return []string{seriesWrites} }
 func (c writes) Eval(set *series.Set) (judge.Finding, error) {
 	in, ok := set.Resolve(c.window(c.legs[c.leg]))
 	if !ok {
-		return untold("the script did not reach the end of %q", c.legs[c.leg].step(stepWatch)), nil
+		return judge.Untold("the script did not reach the end of %q", c.legs[c.leg].step(stepWatch)), nil
 	}
 	r, t := newReader(set), &tally{}
 	most, total := 0, 0

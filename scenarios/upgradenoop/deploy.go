@@ -17,6 +17,7 @@ import (
 	"reckon.dev/reckon/harness/recording"
 	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/harness/stage"
+	"reckon.dev/reckon/scenarios/rollback"
 )
 
 // deploy makes the fleet under the first version. What the API server rejects is
@@ -94,7 +95,7 @@ func (s *script) update(ctx context.Context) error {
 	updated := func(m Member) bool { return m.Updated }
 	promote := s.promotion(ctx)
 	return s.await(ctx, "every Rollout promoted or paused", s.chosen(updated), func(m Member, v *series.View) bool {
-		if v.Metadata.Annotations[revisionAnnotation] == "1" {
+		if v.Metadata.Annotations[rollback.RevisionAnnotation] == "1" {
 			return false
 		}
 		if m.Paused {

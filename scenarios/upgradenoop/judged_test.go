@@ -14,6 +14,7 @@ import (
 	"reckon.dev/reckon/harness/recording/recordingtest"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/series"
+	"reckon.dev/reckon/scenarios/rollback"
 )
 
 // tape is a recording of three Rollouts, "calm", "other" and "redone", each with one ReplicaSet
@@ -38,7 +39,7 @@ func (tp *tape) object(change recording.Change, resource, name, body string) {
 func (tp *tape) rollout(name, hash string, revision, index int) {
 	tp.object(recording.Modified, rolloutResource, name, fmt.Sprintf(
 		`{"metadata":{"name":%q,"namespace":"n","generation":1,"annotations":{%q:"%d"}},"status":{"phase":"Healthy","currentPodHash":%q,"stableRS":%q,"currentStepIndex":%d}}`,
-		name, revisionAnnotation, revision, hash, hash, index))
+		name, rollback.RevisionAnnotation, revision, hash, hash, index))
 }
 
 func (tp *tape) set(rollout, hash string) {

@@ -93,7 +93,7 @@ func (k *key) notes() []string {
 	var out []string
 	for _, v := range []string{k.From, k.To} {
 		if rules, known := rollouts.RulesFor(scenario.ModelVersion(v)); !known {
-			out = append(out, fmt.Sprintf("the model knows no Argo Rollouts %s: the nearest group, %s, was used", v, rules.Group))
+			out = append(out, rules.Nearest(v))
 		}
 	}
 	if n := len(k.Inventory.Unknown); n > 0 {

@@ -11,11 +11,11 @@ import (
 func (k *key) probe(set *series.Set, step string, holds func(c course, r *reader, in series.Interval) (string, bool)) judge.Finding {
 	in, ok := set.Resolve(series.Window{From: step, To: step})
 	if !ok {
-		return untold("the script did not reach the end of %q", step)
+		return judge.Untold("the script did not reach the end of %q", step)
 	}
 	r, t := newReader(set), &tally{}
 	if gap := cut(set, in); gap != "" {
-		return untold("%s", gap)
+		return judge.Untold("%s", gap)
 	}
 	for _, c := range k.fates {
 		known := r.observe(c.Member, in).known

@@ -7,8 +7,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/mod/semver"
-
 	"reckon.dev/reckon/harness/cluster"
 	"reckon.dev/reckon/harness/fleet"
 	"reckon.dev/reckon/harness/scenario"
@@ -58,11 +56,7 @@ func (Scenario) Defaults() any {
 // Releases are both versions, or one that is started anew.
 func (Scenario) Releases(params any) map[string][]string {
 	p := params.(*Params)
-	releases := []string{p.From}
-	if p.To != p.From {
-		releases = append(releases, p.To)
-	}
-	return map[string][]string{scenario.ArgoRollouts: releases}
+	return scenario.Succession(p.From, p.To)
 }
 
 // ownNamespace is where objects without a namespace go, and half of a generated fleet.
@@ -89,10 +83,11 @@ func (Scenario) Load(params any) error {
 
 func (Scenario) Check(params any, _ map[string]string) error {
 	p := params.(*Params)
-	for _, v := range []struct{ field, version string }{{"from", p.From}, {"to", p.To}} {
-		if !semver.IsValid(scenario.ModelVersion(v.version)) {
-			return scenario.Refuse(v.field, "%q is no version, expected one such as v1.9.2, or directory@v1.9.2", v.version)
-		}
+	if err := scenario.CheckRelease("from", p.From); err != nil {
+		return err
+	}
+	if err := scenario.CheckRelease("to", p.To); err != nil {
+		return err
 	}
 	if p.Paused && p.Fleet == "" {
 		return scenario.Refuse("paused", "means nothing to a generated fleet, which has both")

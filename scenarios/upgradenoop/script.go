@@ -9,14 +9,12 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"reckon.dev/reckon/harness/component/argorollouts"
 	"reckon.dev/reckon/harness/fleet"
-	"reckon.dev/reckon/harness/record"
 	"reckon.dev/reckon/harness/scenario"
 	"reckon.dev/reckon/harness/series"
 	"reckon.dev/reckon/harness/stage"
@@ -121,7 +119,7 @@ func (s *script) change(ctx context.Context) error {
 			do   func(context.Context) error
 		}{
 			{stepStop, s.st.Controller.Stop},
-			{stepCRDs, func(ctx context.Context) error { return s.install(ctx, l) }},
+			{stepCRDs, func(ctx context.Context) error { return s.st.Install(ctx, l.to) }},
 			{stepAccept, func(ctx context.Context) error { s.compare(l, before); return s.ask(ctx, l) }},
 			{stepStart, func(ctx context.Context) error { return s.st.Controller.Start(ctx, l.to) }},
 			{stepWatch, s.watch},
@@ -132,61 +130,6 @@ func (s *script) change(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// cutLimit bounds the wait for the API server to end the watches of a changed CRD's
-// objects. It waits a second for requests under way, and as long as there are any
-// (apiextensions-apiserver pkg/apiserver/customresource_handler.go:565, v0.37.2). A cut
-// that comes later still leaves what it could hide inconclusive.
-const cutLimit = 30 * time.Second
-
-// install applies the version's CRDs, and waits until the watches of those that it
-// changed are served anew: the cuts then lie before the next step.
-func (s *script) install(ctx context.Context, l leg) error {
-	before, err := s.generations(ctx)
-	if err != nil {
-		return err
-	}
-	renewals := map[string]func(context.Context) error{}
-	for crd := range before {
-		renewed, err := s.st.Recorder.Renewal(crd)
-		if errors.Is(err, record.ErrNotRecorded) {
-			continue
-		}
-		renewals[crd] = renewed
-	}
-	if err := s.st.Controller.Install(ctx, l.to); err != nil {
-		return err
-	}
-	after, err := s.generations(ctx)
-	if err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, cutLimit)
-	defer cancel()
-	for crd, renewed := range renewals {
-		if after[crd] == before[crd] {
-			continue
-		}
-		if err := renewed(limited); err != nil && limited.Err() == nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// generations are those of the specs of all CRDs, by name, which is that of their
-// resource as well.
-func (s *script) generations(ctx context.Context) (map[string]int64, error) {
-	list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList"}}
-	if err := s.st.Client.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("listing the CRDs: %w", err)
-	}
-	out := map[string]int64{}
-	for _, crd := range list.Items {
-		out[crd.Name] = crd.Generation
-	}
-	return out, nil
 }
 
 // watch lets time go by.

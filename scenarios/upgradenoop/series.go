@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reckon.dev/reckon/harness/series"
+	"reckon.dev/reckon/scenarios/rollback"
 )
 
 // Names of the series, each of which is a family with one for each object.
@@ -51,9 +52,6 @@ const (
 // (pkg/apis/rollouts/v1alpha1/types.go, DefaultReplicaSetScaleDownDeadlineAnnotationKey, v1.8.3).
 const deadlineAnnotation = "scale-down-deadline"
 
-// revisionAnnotation is the Rollout's (utils/annotations/annotations.go, v1.8.3).
-const revisionAnnotation = "rollout.argoproj.io/revision"
-
 // definitions are the series of any fleet.
 func definitions() []series.Definition {
 	gone := series.Text("")
@@ -73,7 +71,9 @@ func definitions() []series.Definition {
 	}
 	everything := regexp.MustCompile(`^(.*)$`)
 	return []series.Definition{
-		rollout(seriesRevision, func(v *series.View) series.Value { return series.Text(v.Metadata.Annotations[revisionAnnotation]) }),
+		rollout(seriesRevision, func(v *series.View) series.Value {
+			return series.Text(v.Metadata.Annotations[rollback.RevisionAnnotation])
+		}),
 		rollout(seriesHash, func(v *series.View) series.Value { return series.Text(v.Status.CurrentPodHash) }),
 		rollout(seriesStable, func(v *series.View) series.Value { return series.Text(v.Status.StableRS) }),
 		rollout(seriesIndex, func(v *series.View) series.Value { return series.Text(index(v)) }),

@@ -200,6 +200,11 @@ func RulesFor(version string) (rules Rules, known bool) {
 	return rules, read[v]
 }
 
+// Nearest notes that these rules stand in for those of a version that nobody read.
+func (r Rules) Nearest(version string) string {
+	return fmt.Sprintf("the model knows no Argo Rollouts %s: the nearest group, %s, was used", version, r.Group)
+}
+
 // groupOf compares the release part only: a release candidate of 1.9 behaves as 1.9.
 func groupOf(v string) Group {
 	release, _, _ := strings.Cut(v, "-")

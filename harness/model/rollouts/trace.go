@@ -67,14 +67,21 @@ type Trace struct {
 
 func (t Trace) all() []Row { return append([]Row{t.Start}, t.Rows...) }
 
-// WeightSequence is the weights as a watch sees them: from the start, without repeats.
-func (t Trace) WeightSequence() []int {
-	return distinct(t.all(), func(r Row) int { return r.Weight })
+// Sequence is a number of each row as a watch sees it: from the start, without repeats.
+func (t Trace) Sequence(of func(Row) int) []int {
+	var out []int
+	for _, r := range t.all() {
+		out = append(out, of(r))
+	}
+	return slices.Compact(out)
 }
 
-// SizeSequence is spec.replicas of a version as a watch sees it.
+// WeightSequence is the weights.
+func (t Trace) WeightSequence() []int { return t.Sequence(func(r Row) int { return r.Weight }) }
+
+// SizeSequence is spec.replicas of a version.
 func (t Trace) SizeSequence(version string) []int {
-	return distinct(t.all(), func(r Row) int { return r.Size[version] })
+	return t.Sequence(func(r Row) int { return r.Size[version] })
 }
 
 // WeightChanges are the rows that changed the weight, each with its Branch and Basis. A
@@ -85,16 +92,6 @@ func (t Trace) WeightChanges() []Row {
 	for _, r := range t.Rows {
 		if r.Weight != last {
 			out, last = append(out, r), r.Weight
-		}
-	}
-	return out
-}
-
-func distinct(rows []Row, value func(Row) int) []int {
-	var out []int
-	for _, r := range rows {
-		if v := value(r); len(out) == 0 || out[len(out)-1] != v {
-			out = append(out, v)
 		}
 	}
 	return out
